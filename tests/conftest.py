@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every test shares: eight CPU devices, one compilation cache."""
+
+import os
+import pathlib
+import tempfile
+
+os.environ.setdefault('JAX_PLATFORMS', 'cpu')
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+if '--xla_force_host_platform_device_count' not in os.environ.get(
+    'XLA_FLAGS', ''
+):
+  os.environ['XLA_FLAGS'] = (
+      os.environ.get('XLA_FLAGS', '')
+      + ' --xla_force_host_platform_device_count=8'
+  ).strip()
+os.environ.setdefault(
+    'JAX_COMPILATION_CACHE_DIR',
+    os.path.join(tempfile.gettempdir(), 't5wild_test_compilation_cache'),
+)
+os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.5')
+
+import pytest  # noqa: E402  (the environment above must be set first)
+
+_SHARED = pathlib.Path(__file__).resolve().parents[2] / 'shared'
+
+
+@pytest.fixture(scope='session')
+def t5x_fixtures():
+  """Folder of numbers written by T5X itself; skips where it is absent."""
+  folder = _SHARED / 'fixtures' / 't5x'
+  if not folder.is_dir():
+    pytest.skip(
+        f'no T5X fixtures at {folder}: they are not part of the project; '
+        'put them beside the checkout to run this test'
+    )
+  return folder
