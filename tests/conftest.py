@@ -21,7 +21,7 @@ os.environ.setdefault(
 )
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.5')
 
-import pytest  # noqa: E402  (the environment above must be set first)
+import pytest
 
 _SHARED = pathlib.Path(__file__).resolve().parents[2] / 'shared'
 
