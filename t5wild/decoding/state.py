@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a decoding function and a model say to each other.
+
+A decoding function gets a prompt, a cache and a `tokens_to_logits` function of
+the model; it hands the model a `DecodingState` per position and gets the next
+token's logits and the new cache. Several decodes of one input lie side by side
+on the batch axis: [a, b] with two decodes each is [a, a, b, b].
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import flax
+from flax import traverse_util
+import jax
+from jax import numpy as jnp
+from jaxtyping import Array, Float, Int, Shaped
+
+# Cache entries that have no batch axis, by the last part of their name.
+_INDEX_NAME = 'cache_index'
+_UNBATCHED_NAMES = ('cached_bias', 'position_embedder_index')
+
+Cache = Mapping[str, Any]
+
+
+@flax.struct.dataclass
+class DecodingState:
+  """Where the decoding of each sequence stands. `rows` is batch * num_decodes.
+
+  Attributes:
+    cur_index: [rows] position of the current token.
+    sequences: [rows, length] tokens so far, position 0 being the start token.
+    cur_token: [rows, 1] token at that position, whose successor is asked for.
+    cache: the model's cache (keys and values of the tokens before).
+  """
+
+  cur_index: Int[Array, ' rows']
+  sequences: Int[Array, 'rows length']
+  cur_token: Int[Array, 'rows 1']
+  cache: Cache
+
+
+class TokensIdsToLogitsCallable(Protocol):
+  """One step of a model: from current tokens to the next tokens' logits."""
+
+  def __call__(
+      self, decoding_state: DecodingState
+  ) -> tuple[Float[Array, 'rows vocab'], Cache]:
+    """Gives (logits, cache after the current token)."""
+
+
+class DecodeFnCallable(Protocol):
+  """A decoding function. A model calls it by keywords, with these names."""
+
+  def __call__(
+      self,
+      *,
+      inputs: Int[Array, 'batch length'],
+      cache: Cache,
+      tokens_to_logits: TokensIdsToLogitsCallable,
+      eos_id: int,
+      num_decodes: int,
+      decode_rng: jax.Array | None,
+      cache_offset: int,
+      **kwargs: Any,
+  ) -> tuple[
+      Int[Array, 'batch decodes length'], Float[Array, 'batch decodes']
+  ]:
+    """Decodes a batch.
+
+    Args:
+      inputs: forced prompt, shifted right: position 0 is the start token, a 0
+        after it is a position to decode.
+      cache: the model's empty cache for a batch of `batch` rows.
+      tokens_to_logits: one step of the model, on batch * num_decodes rows.
+      eos_id: token that ends a sequence.
+      num_decodes: how many sequences to return per input.
+      decode_rng: key of a decoding that samples.
+      cache_offset: number of axes before the cache's batch axis (1 where layers
+        are scanned).
+      **kwargs: what the caller of `predict_batch` passes on.
+
+    Returns:
+      (tokens, scores), the scores ascending: the best decode is the last.
+    """
+
+
+def flatten_beam_dim(
+    x: Shaped[Array, '...'], offset: int = 0
+) -> Shaped[Array, '...']:
+  """Merges the axes (batch, decodes) after `offset` axes into one."""
+  before, (batch, decodes) = x.shape[:offset], x.shape[offset : offset + 2]
+  return x.reshape(*before, batch * decodes, *x.shape[offset + 2 :])
+
+
+def unflatten_beam_dim(
+    x: Shaped[Array, '...'], batch_size: int, beam_size: int, offset: int = 0
+) -> Shaped[Array, '...']:
+  """Splits the axis after `offset` axes into (batch_size, beam_size)."""
+  return x.reshape(
+      *x.shape[:offset], batch_size, beam_size, *x.shape[offset + 1 :]
+  )
+
+
+def flat_batch_beam_expand(
+    x: Shaped[Array, '...'], beam_size: int, offset: int = 0
+) -> Shaped[Array, '...']:
+  """Repeats each row of the batch axis `beam_size` times, side by side."""
+  return jnp.repeat(x, beam_size, axis=offset)
+
+
+def cache_map(
+    fn: Callable[[jax.Array], jax.Array],
+    cache: Cache,
+    apply_to_index: bool = False,
+) -> Cache:
+  """Applies `fn` to the cache's arrays that have a batch axis.
+
+  Args:
+    fn: function of one array.
+    cache: nested mapping; the same kind (dict or FrozenDict) is given back.
+    apply_to_index: also apply it to the indices of the next position: they have
+      a batch axis once prompts of different lengths have filled the cache.
+  """
+  is_frozen = isinstance(cache, flax.core.FrozenDict)
+  flat = traverse_util.flatten_dict(flax.core.unfreeze(cache))
+  left_out = _UNBATCHED_NAMES + (() if apply_to_index else (_INDEX_NAME,))
+  mapped = traverse_util.unflatten_dict({
+      path: value if path[-1] in left_out else jax.tree.map(fn, value)
+      for path, value in flat.items()
+  })
+  return flax.core.freeze(mapped) if is_frozen else mapped
