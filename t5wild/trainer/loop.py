@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The training loop: next batch, step, due actions."""
+
+from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import dataclasses
+import gc
+import time
+from typing import Any, Protocol
+
+import jax
+
+from t5wild.trainer import cadence as cadence_lib
+from t5wild.trainer import preemption
+
+# One step runs while the next waits in the device's queue. Deeper queues hold
+# more batches in device memory and make a stop take longer, for no speed.
+MAX_STEPS_IN_FLIGHT = 2
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Interval:
+  """What happened since the last log: metrics, steps and where time went.
+
+  Attributes:
+    metrics: clu metrics of the interval, merged, on the device.
+    num_steps: Number of steps merged.
+    seconds: Wall time of the interval.
+    data_wait_seconds: Part of it spent waiting for the next batch.
+    device_wait_seconds: Part of it spent waiting for the device.
+    dispatch_seconds: Part of it spent handing steps to the device.
+    off_loop_seconds: Part of it spent in evaluation and blocking saves.
+  """
+
+  metrics: Mapping[str, Any]
+  num_steps: int
+  seconds: float
+  data_wait_seconds: float
+  device_wait_seconds: float
+  dispatch_seconds: float
+  off_loop_seconds: float
+
+
+class DueActions(Protocol):
+  """What the loop calls when `Cadence` says so; each takes the step."""
+
+  def log(self, step: int, interval: Interval) -> None:
+    """Hands the interval to a background writer."""
+
+  def save(self, step: int) -> None:
+    """Starts an asynchronous save of the state after `step`."""
+
+  def evaluate(self, step: int) -> bool:
+    """Evaluates; True asks the loop to stop."""
+
+  def after_step(self, step: int) -> bool:
+    """Runs after every step, waits for nothing; True asks to stop."""
+
+  @property
+  def save_after_evaluation(self) -> bool:
+    """Whether a save due with an evaluation must know its result."""
+
+
+@jax.jit
+def _merge(a, b):
+  return {name: a[name].merge(b[name]) for name in a}
+
+
+class _Window:
+  """Merges metrics on the device and times the interval on the host."""
+
+  def __init__(self):
+    self._in_flight = []
+    self._reset()
+
+  def _reset(self):
+    self._metrics = None
+    self._num_steps = 0
+    self._start = time.perf_counter()
+    self._seconds = dict.fromkeys(
+        ('data_wait', 'dispatch', 'device_wait', 'off_loop'), 0.0
+    )
+
+  @contextlib.contextmanager
+  def timed(self, kind: str):
+    start = time.perf_counter()
+    try:
+      yield
+    finally:
+      self._seconds[kind] += time.perf_counter() - start
+
+  def add(self, metrics) -> None:
+    self._metrics = (
+        metrics if self._metrics is None else _merge(self._metrics, metrics)
+    )
+    self._num_steps += 1
+    self._in_flight.append(metrics)
+    if len(self._in_flight) > MAX_STEPS_IN_FLIGHT:
+      jax.block_until_ready(self._in_flight.pop(0))
+
+  def take(self) -> Interval:
+    interval = Interval(
+        metrics=self._metrics,
+        num_steps=self._num_steps,
+        seconds=time.perf_counter() - self._start,
+        data_wait_seconds=self._seconds['data_wait'],
+        device_wait_seconds=self._seconds['device_wait'],
+        dispatch_seconds=self._seconds['dispatch'],
+        off_loop_seconds=self._seconds['off_loop'],
+    )
+    self._reset()
+    return interval
+
+
+def _next_batch(feed: Iterator[Any], step: int, total_steps: int):
+  try:
+    return next(feed)
+  except StopIteration:
+    raise ValueError(
+        f'the training data ended before step {step}, expected enough for '
+        f'{total_steps} steps: set num_epochs to None (repeat), lower '
+        'TRAIN_STEPS or add data'
+    ) from None
+
+
+def _save_and_evaluate(step: int, due, actions: DueActions, ledger) -> bool:
+  # Save first, so that a fault in evaluation does not cost the steps, unless
+  # the evaluation says which checkpoint is the best.
+  stop = False
+  late = due.evaluate and actions.save_after_evaluation
+  if due.save and not late:
+    with ledger.span('save'):
+      actions.save(step)
+  if due.evaluate:
+    with ledger.span('evaluate'):
+      stop = actions.evaluate(step)
+  if due.save and late:
+    with ledger.span('save'):
+      actions.save(step)
+  return stop
+
+
+def run(
+    *,
+    step_fn: Callable[[Any], Mapping[str, Any]],
+    feed: Iterator[Any],
+    cadence: cadence_lib.Cadence,
+    actions: DueActions,
+    first_step: int,
+    stop_signal: preemption.StopSignal,
+    ledger,
+    gc_period: int = 0,
+) -> int:
+  """Trains from `first_step` until the cadence, an action or a signal stops.
+
+  Args:
+    step_fn: Dispatches one update and returns its metrics on the device.
+    feed: Global device batches in order.
+    cadence: Says what is due after each step.
+    actions: Does what is due.
+    first_step: Number of updates already in the state.
+    stop_signal: Asked after each step.
+    ledger: Books time: `with ledger.span(name):`.
+    gc_period: Collect garbage every so many steps, by hand; 0 leaves it to
+      Python (T5X's meaning).
+
+  Returns:
+    The number of updates in the state at the end.
+
+  Raises:
+    preemption.Preempted: After the save that a stop signal asked for.
+    ValueError: When the data ends too early.
+  """
+  window = _Window()
+  for step in range(first_step + 1, cadence.total_steps + 1):
+    with window.timed('data_wait'), ledger.span('data_wait'):
+      batch = _next_batch(feed, step, cadence.total_steps)
+    with window.timed('dispatch'), ledger.span('step'):
+      metrics = step_fn(batch)
+    with window.timed('device_wait'), ledger.span('step'):
+      window.add(metrics)
+    stop = actions.after_step(step)
+    due = cadence.due(step)
+    if due.log:
+      actions.log(step, window.take())
+    with window.timed('off_loop'):
+      stop |= _save_and_evaluate(step, due, actions, ledger)
+    if stop_signal.reached(step):
+      with ledger.span('save'):
+        actions.save(step)
+      raise preemption.Preempted(step)
+    if gc_period and step % gc_period == 0:
+      gc.collect()
+    if stop or due.stop:
+      return step
+  return max(first_step, cadence.total_steps)

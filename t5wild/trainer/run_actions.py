@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run does when something is due: log, save, evaluate."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from t5wild import compilation_cache
+from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import evaluation
+from t5wild.trainer import loop
+from t5wild.trainer import metrics_manager as metrics_manager_lib
+from t5wild.trainer import profiling
+
+
+class RunActions:
+  """Implements `loop.DueActions` with the parts it is handed."""
+
+  def __init__(
+      self,
+      *,
+      trainer: Any,
+      train_metrics: metrics_manager_lib.MetricsManager,
+      evaluator: evaluation.TrainingEvaluator | None,
+      save_checkpoint: Callable[[int, Mapping[str, float] | None], None],
+      user_actions: Mapping[actions_lib.ActionMode, Sequence[Any]],
+      profiler: profiling.StepProfiler | None,
+      save_after_evaluation: bool = False,
+  ):
+    """Keeps the parts.
+
+    Args:
+      trainer: Holds the state.
+      train_metrics: Writes `train/...`.
+      evaluator: Teacher-forced evaluation, or None.
+      save_checkpoint: Called with the step and the newest evaluation.
+      user_actions: T5X's actions by mode.
+      profiler: Asked after each step, or None.
+      save_after_evaluation: Whether checkpoints are judged by an evaluation,
+        so that one due at the same step must come first.
+    """
+    self._trainer = trainer
+    self._train_metrics = train_metrics
+    self._evaluator = evaluator
+    self._save_checkpoint = save_checkpoint
+    self._user_actions = user_actions
+    self._profiler = profiler
+    self.save_after_evaluation = save_after_evaluation
+    self._newest_evaluation: dict[str, float] | None = None
+    self._last_train_values = None
+    self._stop_asked = False
+
+  def log(self, step: int, interval: loop.Interval) -> None:
+    """Hands an interval to the metrics thread; waits for nothing."""
+    on_loop = interval.seconds - interval.off_loop_seconds
+    cache = compilation_cache.counts()
+    future = self._train_metrics.submit(
+        step,
+        interval.metrics,
+        num_steps=interval.num_steps,
+        duration_seconds=on_loop,
+        data_wait_seconds=interval.data_wait_seconds,
+        other_seconds=max(
+            0.0,
+            on_loop
+            - interval.data_wait_seconds
+            - interval.device_wait_seconds
+            - interval.dispatch_seconds,
+        ),
+        extra={
+            f'compilation_cache/{name}': (float(count), '')
+            for name, count in cache.items()
+        },
+    )
+    modes = actions_lib.ActionMode
+    if self._user_actions.get(modes.TRAIN):
+      # Actions on training metrics decide, so their numbers are waited for.
+      self._stop_asked |= actions_lib.run_actions(
+          modes.TRAIN,
+          self._user_actions,
+          self._trainer.train_state,
+          {'train': future.result()},
+      )
+
+  def save(self, step: int) -> None:
+    """Starts an asynchronous save."""
+    self._save_checkpoint(step, self._newest_evaluation)
+
+  def evaluate(self, step: int) -> bool:
+    """Evaluates and runs TRAIN_EVAL actions; True asks the loop to stop."""
+    if self._evaluator is None:
+      return False
+    by_task = self._evaluator.evaluate(step)
+    self._newest_evaluation = {
+        f'training_eval/{task}/{name}': value
+        for task, values in by_task.items()
+        for name, value in values.items()
+    }
+    modes = actions_lib.ActionMode
+    if not self._user_actions.get(modes.TRAIN_EVAL):
+      return False
+    return actions_lib.run_actions(
+        modes.TRAIN_EVAL, self._user_actions, self._trainer.train_state, by_task
+    )
+
+  def after_step(self, step: int) -> bool:
+    """Lets the profiler begin or end a trace; True asks the loop to stop."""
+    if self._profiler is not None:
+      self._profiler.at_step(step)
+    return self._stop_asked
