@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decoding: from a step function that gives logits to whole sequences."""
 
-from t5wild.decoding.greedy import greedy_decode as greedy_decode
-from t5wild.decoding.state import (
-  cache_map as cache_map,
-  DecodeFnCallable as DecodeFnCallable,
-  DecodingState as DecodingState,
-  flat_batch_beam_expand as flat_batch_beam_expand,
-  flatten_beam_dim as flatten_beam_dim,
-  TokensIdsToLogitsCallable as TokensIdsToLogitsCallable,
-  unflatten_beam_dim as unflatten_beam_dim,
-)
+from t5wild.decoding.greedy import greedy_decode
+from t5wild.decoding.state import cache_map
+from t5wild.decoding.state import DecodingState
+from t5wild.decoding.state import flat_batch_beam_expand
+from t5wild.decoding.state import flatten_beam_dim
+from t5wild.decoding.state import unflatten_beam_dim
+
+__all__ = [
+    'DecodingState', 'cache_map', 'flat_batch_beam_expand',
+    'flatten_beam_dim', 'greedy_decode', 'unflatten_beam_dim',
+]

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics every Transformer model reports of a batch, under T5X's names."""
+
+from collections.abc import Mapping
+
+from clu import metrics as clu_metrics
+import jax
+from jax import numpy as jnp
+
+from t5wild import metrics as metrics_lib
+
+
+def compute_weighted_accuracy(
+    logits: jax.Array,
+    targets: jax.Array,
+    weights: jax.Array | None = None,
+) -> jax.Array:
+  """Sum of the weights of the targets that are the likeliest class.
+
+  Args:
+    logits: [batch, length, vocab].
+    targets: [batch, length].
+    weights: [batch, length]; None means ones.
+  """
+  if logits.shape[:-1] != targets.shape:
+    raise ValueError(
+        'logits and targets do not go together:\n'
+        f'  logits  {tuple(logits.shape)}\n  targets {tuple(targets.shape)}\n'
+        'expected the shape of the targets and one more axis, the vocabulary; '
+        'give both for the same batch'
+    )
+  hits = jnp.argmax(logits, axis=-1) == targets
+  return jnp.sum(hits if weights is None else hits * weights)
+
+
+def count_packed_examples(segment_ids: jax.Array) -> jax.Array:
+  """Number of sequences in packed rows.
+
+  Counts the runs of equal ids along each row, but for the run of zeros at its
+  end, which is padding.
+
+  Args:
+    segment_ids: [batch, length], 0 being padding.
+  """
+  num_rows = segment_ids.shape[0]
+  num_changes = jnp.sum(segment_ids[:, 1:] != segment_ids[:, :-1])
+  num_padded_rows = jnp.sum(segment_ids[:, -1] == 0)
+  return num_rows + num_changes - num_padded_rows
+
+
+def compute_base_metrics(
+    logits: jax.Array,
+    targets: jax.Array,
+    mask: jax.Array | None,
+    loss: jax.Array,
+    z_loss: jax.Array | None = None,
+    segment_ids: Mapping[str, jax.Array | None] | None = None,
+) -> metrics_lib.MetricsMap:
+  """Metrics of one batch.
+
+  `loss` is the sum (or what the normaliser made of it) per step; beside it the
+  loss per target, with and without padding.
+
+  Args:
+    logits: [batch, length, vocab].
+    targets: [batch, length].
+    mask: [batch, length] loss weights, None meaning ones. Accuracy counts each
+      target whose weight is not zero once.
+    loss: scalar, z-loss included.
+    z_loss: scalar share of the z-loss; None leaves its metrics out.
+    segment_ids: by feature ('encoder', ...) [batch, length] ids of packed
+      sequences, 0 being padding; a mask of the tokens that are not padding will
+      do. None leaves the padding metrics out.
+  """
+  num_tokens = jnp.asarray(targets.size)
+  weight_sum = num_tokens if mask is None else jnp.sum(mask)
+  metrics = {
+      'accuracy': clu_metrics.Accuracy.from_model_output(
+          logits=logits, labels=targets.astype(jnp.int32), mask=mask
+      ),
+      'loss': metrics_lib.AveragePerStep(total=loss),
+      'loss_per_nonpadding_target_token': clu_metrics.Average(
+          total=loss, count=weight_sum
+      ),
+      'loss_per_all_target_tokens': clu_metrics.Average(
+          total=loss, count=num_tokens
+      ),
+      'non_padding_fraction/loss_weights': clu_metrics.Average(
+          total=weight_sum, count=num_tokens
+      ),
+  }
+  metrics.update(_timing_metrics(*targets.shape[:2]))
+  if z_loss is not None:
+    metrics.update(_z_loss_metrics(loss, z_loss, num_tokens))
+  if segment_ids is not None:
+    metrics.update(_padding_metrics(segment_ids))
+  return metrics
+
+
+def _timing_metrics(num_examples: int, length: int) -> metrics_lib.MetricsMap:
+  """Rates whose seconds the host sets."""
+  num_devices = jax.device_count()
+  numerators = {
+      'timing/seqs_per_second': num_examples,
+      'timing/seqs_per_second_per_core': num_examples / num_devices,
+      'timing/target_tokens_per_second': num_examples * length,
+      'timing/target_tokens_per_second_per_core': (
+          num_examples * length / num_devices
+      ),
+  }
+  metrics = {
+      name: metrics_lib.TimeRate.from_model_output(jnp.asarray(numerator))
+      for name, numerator in numerators.items()
+  }
+  metrics['timing/seqs'] = metrics_lib.Sum(jnp.asarray(num_examples))
+  metrics['timing/steps_per_second'] = (
+      metrics_lib.StepsPerTime.from_model_output()
+  )
+  metrics['timing/seconds'] = metrics_lib.Time()
+  return metrics
+
+
+def _z_loss_metrics(
+    loss: jax.Array, z_loss: jax.Array, num_tokens: jax.Array
+) -> metrics_lib.MetricsMap:
+  """The loss split into z-loss and cross entropy."""
+  cross_entropy = loss - z_loss
+  return {
+      'z_loss': metrics_lib.AveragePerStep(total=z_loss),
+      'z_loss_per_all_target_tokens': clu_metrics.Average(
+          total=z_loss, count=num_tokens
+      ),
+      'cross_ent_loss': metrics_lib.AveragePerStep(total=cross_entropy),
+      'cross_ent_loss_per_all_target_tokens': clu_metrics.Average(
+          total=cross_entropy, count=num_tokens
+      ),
+  }
+
+
+def _padding_metrics(
+    segment_ids: Mapping[str, jax.Array | None],
+) -> metrics_lib.MetricsMap:
+  """How many sequences, and which share of the tokens is no padding."""
+  metrics = {}
+  overall = clu_metrics.Average(total=jnp.asarray(0), count=jnp.asarray(0))
+  for feature, ids in segment_ids.items():
+    if ids is None or ids.shape[1] == 0:
+      continue
+    fraction = clu_metrics.Average(
+        total=jnp.sum(ids != 0), count=jnp.asarray(ids.size)
+    )
+    overall = overall.merge(fraction)
+    metrics[f'non_padding_fraction/{feature}'] = fraction
+    metrics[f'effective_batch_size/{feature}'] = metrics_lib.AveragePerStep(
+        total=count_packed_examples(ids)
+    )
+  metrics['non_padding_fraction/overall'] = overall
+  return metrics
