@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One table of chips: peak FLOP/s by dtype, memory bytes and bandwidth; no JAX.
+
+A row is what JAX calls one device: a GPU, a TPU chip, or one of a chip's two
+cores where JAX shows two devices (TPU v2, v3, v7x). Peaks are the makers' dense
+figures (no sparsity), in the arithmetic that XLA picks for the dtype unless
+told otherwise: float32 products run as TF32 on NVIDIA GPUs from Ampere on, and
+as one bfloat16 pass on TPUs. A CPU has no row; its peak is measured.
+"""
+
+import dataclasses
+import functools
+import math
+import os
+import re
+import time
+
+import numpy as np
+
+_GIB = 2**30
+_GB = 10**9
+_TERA = 1e12
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Chip:
+  """One kind of device.
+
+  Attributes:
+    name: short name for people.
+    pattern: regular expression that JAX's `device_kind` matches whole, in any
+      case.
+    peak_flops_per_second: by dtype name.
+    memory_bytes: of the device's own memory.
+    memory_bytes_per_second: its bandwidth.
+    measured: whether the peak was measured here rather than read off a data
+      sheet.
+  """
+
+  name: str
+  pattern: str
+  peak_flops_per_second: dict[str, float]
+  memory_bytes: int
+  memory_bytes_per_second: float
+  measured: bool = False
+
+  def peak(self, dtype: str) -> float:
+    """Peak FLOP/s of matrix products of operands of this dtype.
+
+    Raises:
+      ValueError: the chip's row has no such dtype.
+    """
+    if dtype not in self.peak_flops_per_second:
+      raise ValueError(
+          f'no peak for dtype {dtype!r} on {self.name}; expected one of '
+          f'{sorted(self.peak_flops_per_second)}; add it to the chip\'s row in '
+          't5wild/hardware.py.'
+      )
+    return self.peak_flops_per_second[dtype]
+
+
+def _gpu(name, pattern, memory, bandwidth, **tera):
+  """A GPU's row: memory in GB, bandwidth in GB/s, peaks in TFLOP/s."""
+  return Chip(
+      name=name,
+      pattern=pattern,
+      memory_bytes=int(memory * _GB),
+      memory_bytes_per_second=bandwidth * _GB,
+      peak_flops_per_second=_peaks(tera),
+  )
+
+
+def _tpu(name, pattern, memory, bandwidth, **tera):
+  """A TPU's row: memory in GiB, bandwidth in GB/s, peaks in TFLOP/s."""
+  tera.setdefault('float32', tera['bfloat16'])
+  return Chip(
+      name=name,
+      pattern=pattern,
+      memory_bytes=int(memory * _GIB),
+      memory_bytes_per_second=bandwidth * _GB,
+      peak_flops_per_second=_peaks(tera),
+  )
+
+
+def _peaks(tera):
+  peaks = {dtype: value * _TERA for dtype, value in tera.items()}
+  if 'bfloat16' in peaks:
+    peaks.setdefault('float16', peaks['bfloat16'])
+  return peaks
+
+
+# Sources: NVIDIA's data sheets (dense figures: half of those "with sparsity"),
+# Google Cloud's pages on TPU versions.
+CHIPS = (
+    _gpu('GB200', r'NVIDIA GB200.*', 186, 8000,
+         float8=5000, bfloat16=2500, float32=1250),
+    _gpu('B300', r'NVIDIA G?B300.*', 288, 8000,
+         float8=4500, bfloat16=2250, float32=1125),
+    _gpu('B200', r'NVIDIA B200.*', 180, 7700,
+         float8=4500, bfloat16=2250, float32=1125),
+    _gpu('GH200 144GB', r'NVIDIA GH200 144G.*', 141, 4900,
+         float8=1979, bfloat16=989.5, float32=494.7),
+    _gpu('GH200', r'NVIDIA GH200.*', 96, 4000,
+         float8=1979, bfloat16=989.5, float32=494.7),
+    _gpu('H200 NVL', r'NVIDIA H200 NVL.*', 141, 4800,
+         float8=1671, bfloat16=835.5, float32=417.5),
+    _gpu('H200', r'NVIDIA H200.*', 141, 4800,
+         float8=1979, bfloat16=989.5, float32=494.7),
+    _gpu('H100 PCIe', r'NVIDIA H100 PCIe.*', 80, 2000,
+         float8=1513, bfloat16=756, float32=378),
+    _gpu('H100 NVL', r'NVIDIA H100 NVL.*', 94, 3900,
+         float8=1671, bfloat16=835.5, float32=417.5),
+    _gpu('H100', r'NVIDIA H100.*', 80, 3350,
+         float8=1979, bfloat16=989.5, float32=494.7),
+    _gpu('A100 80GB PCIe', r'NVIDIA A100 80GB PCIe.*', 80, 1935,
+         bfloat16=312, float32=156),
+    _gpu('A100 80GB', r'(NVIDIA )?A100-SXM.*-80GB', 80, 2039,
+         bfloat16=312, float32=156),
+    _gpu('A100 40GB', r'(NVIDIA )?A100-.*-40GB', 40, 1555,
+         bfloat16=312, float32=156),
+    _gpu('L40S', r'NVIDIA L40S.*', 48, 864,
+         float8=733, bfloat16=362, float32=183),
+    _gpu('L4', r'NVIDIA L4', 24, 300,
+         float8=242.5, bfloat16=121, float32=60),
+    _gpu('A10G', r'NVIDIA A10G.*', 24, 600, bfloat16=70, float32=35),
+    _gpu('A10', r'NVIDIA A10', 24, 600, bfloat16=125, float32=62.5),
+    _gpu('RTX 5090', r'NVIDIA GeForce RTX 5090', 32, 1792,
+         float8=419, bfloat16=209.5, float32=104.8),
+    _gpu('RTX 4090', r'NVIDIA GeForce RTX 4090', 24, 1008,
+         float8=330.3, bfloat16=165.2, float32=82.6),
+    _gpu('RTX 3090', r'NVIDIA GeForce RTX 3090', 24, 936,
+         bfloat16=71, float32=35.6),
+    _gpu('T4', r'(NVIDIA )?(Tesla )?T4', 16, 320, float16=65, float32=8.1),
+    _gpu('V100 32GB', r'(NVIDIA )?(Tesla )?V100-.*-32GB', 32, 900,
+         float16=125, float32=15.7),
+    _gpu('V100 16GB', r'(NVIDIA )?(Tesla )?V100-.*-16GB', 16, 900,
+         float16=125, float32=15.7),
+    _tpu('TPU v2 core', r'TPU v2', 8, 350, bfloat16=22.5),
+    _tpu('TPU v3 core', r'TPU v3', 16, 450, bfloat16=61.5),
+    _tpu('TPU v4', r'TPU v4', 32, 1228, bfloat16=275, int8=275),
+    _tpu('TPU v5e', r'TPU v5 ?(lite|e)', 16, 819, bfloat16=197, int8=394),
+    _tpu('TPU v5p', r'TPU v5p?', 95, 2765, bfloat16=459, int8=918),
+    _tpu('TPU v6e', r'TPU v6 ?(lite|e)', 32, 1640, bfloat16=918, int8=1836),
+    _tpu('TPU v7x core', r'TPU ?v?7x?', 96, 3690, bfloat16=1153.5,
+         float8=2307),
+)
+
+
+def chip_of(device_kind: str) -> Chip | None:
+  """The row of a JAX `device_kind`, a measured one for CPUs, None if unknown.
+
+  An unknown chip is no error: a run goes on without MFU, and says so.
+  """
+  if device_kind.lower() in ('cpu', 'host'):
+    return cpu_chip()
+  for chip in CHIPS:
+    if re.fullmatch(chip.pattern, device_kind, flags=re.IGNORECASE):
+      return chip
+  return None
+
+
+def num_usable_cores() -> int:
+  """Cores that this process may run on."""
+  if hasattr(os, 'sched_getaffinity'):
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
+@functools.cache
+def cpu_chip() -> Chip:
+  """A row for this machine's CPU, its peak measured once per process.
+
+  The peak is NumPy's fastest of a few float32 products of [1024, 1024] on all
+  cores this process may use: a bar that a good library reaches, not the
+  silicon's. Takes about 0.2 s. Every dtype is held against it, as CPUs compute
+  bfloat16 products by way of float32.
+  """
+  peak = measure_matmul_flops_per_second()
+  return Chip(
+      name=f'CPU with {num_usable_cores()} cores (float32 products measured '
+      'with NumPy)',
+      pattern='cpu',
+      peak_flops_per_second=dict.fromkeys(
+          ('float32', 'bfloat16', 'float16'), peak
+      ),
+      memory_bytes=_physical_memory_bytes(),
+      memory_bytes_per_second=math.nan,
+      measured=True,
+  )
+
+
+def measure_matmul_flops_per_second(
+    *, size: int = 1024, seconds: float = 0.2, repeats: int = 3
+) -> float:
+  """Fastest float32 product of two [size, size] matrices seen, in FLOP/s.
+
+  Args:
+    size: of the matrices.
+    seconds: time to go on trying for.
+    repeats: least number of tries, after one to warm up.
+  """
+  left = np.full((size, size), 0.5, np.float32)
+  right = np.full((size, size), 0.25, np.float32)
+  out = np.empty((size, size), np.float32)
+  np.matmul(left, right, out=out)
+  fastest, tries = math.inf, 0
+  end = time.perf_counter() + seconds
+  while tries < repeats or time.perf_counter() < end:
+    start = time.perf_counter()
+    np.matmul(left, right, out=out)
+    fastest = min(fastest, time.perf_counter() - start)
+    tries += 1
+  return 2.0 * size**3 / fastest
+
+
+def _physical_memory_bytes() -> int:
+  try:
+    return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  except (ValueError, OSError, AttributeError):
+    return 0

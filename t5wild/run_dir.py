@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where everything of a run lies under its MODEL_DIR; no Orbax needed.
+
+Paths are strings, since a MODEL_DIR may be `gs://bucket/run` as well as a
+folder; only the functions that say so touch a local disk.
+"""
+
+import dataclasses
+import os
+import re
+
+CHECKPOINT_PREFIX = 'checkpoint_'
+_CHECKPOINT = re.compile(CHECKPOINT_PREFIX + r'(\d+)\Z')
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDir:
+  """Names under one MODEL_DIR.
+
+  Attributes:
+    path: the MODEL_DIR.
+  """
+
+  path: str
+
+  def __post_init__(self):
+    """Refuses an empty path, and takes the slash off the end of others."""
+    if not self.path:
+      raise ValueError(
+          f'model_dir is {self.path!r}; expected a folder or a bucket path; '
+          "pass --gin.MODEL_DIR='/somewhere/my_run'."
+      )
+    object.__setattr__(self, 'path', os.fspath(self.path).rstrip('/') or '/')
+
+  def __fspath__(self) -> str:
+    """The MODEL_DIR itself."""
+    return self.path
+
+  def join(self, *names: str) -> str:
+    """Path of a name under the MODEL_DIR."""
+    return '/'.join((self.path, *names))
+
+  @property
+  def config_gin(self) -> str:
+    """The recipe as it was given."""
+    return self.join('config.gin')
+
+  @property
+  def operative_config_gin(self) -> str:
+    """The recipe with every default that was used."""
+    return self.join('operative_config.gin')
+
+  @property
+  def model_info(self) -> str:
+    """Parameters, their shapes and shardings, as text."""
+    return self.join('model-info.txt')
+
+  @property
+  def metrics_jsonl(self) -> str:
+    """All records of process 0, one JSON object a line."""
+    return self.join('metrics.jsonl')
+
+  @property
+  def loss_curve_png(self) -> str:
+    """Picture of the loss curves."""
+    return self.join('loss_curve.png')
+
+  @property
+  def profile(self) -> str:
+    """Folder of profiler traces; TensorBoard finds it here."""
+    return self.join('profile')
+
+  def host_metrics_jsonl(self, process: int) -> str:
+    """Records of one process; process 0 writes `metrics.jsonl` itself."""
+    if process == 0:
+      return self.metrics_jsonl
+    return self.join(f'metrics.process_{process}.jsonl')
+
+  def summaries(self, name: str) -> str:
+    """TensorBoard folder of `train`, `training_eval/TASK` and their like."""
+    return self.join(*name.split('/'))
+
+  def checkpoint(self, step: int) -> str:
+    """Folder of the checkpoint of a step, complete or not."""
+    return self.join(f'{CHECKPOINT_PREFIX}{step}')
+
+  def local_checkpoint_steps(self) -> list[int]:
+    """Steps that have a checkpoint folder on a local disk, in order.
+
+    Whether each is complete is for `checkpoints/` to say. A missing MODEL_DIR
+    has none.
+    """
+    try:
+      names = os.listdir(self.path)
+    except FileNotFoundError:
+      return []
+    return sorted(
+        step for step in map(checkpoint_step, names) if step is not None
+    )
+
+
+def checkpoint_step(name: str) -> int | None:
+  """Step of a checkpoint folder's name or path; None if it is not one."""
+  match = _CHECKPOINT.match(name.rstrip('/').rsplit('/', 1)[-1])
+  return int(match.group(1)) if match else None

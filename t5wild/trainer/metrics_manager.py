@@ -1,0 +1,422 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Turns metrics on the device into records, in a thread of its own."""
+
+from collections.abc import Mapping, Sequence
+from concurrent import futures
+import contextlib
+import dataclasses
+import functools
+import logging
+import time
+from typing import Any
+
+from clu import metrics as clu_metrics
+import jax
+import numpy as np
+
+from t5wild.trainer import sinks as sinks_lib
+from t5wild.vitals import records as records_lib
+
+MetricsMap = Mapping[str, clu_metrics.Metric]
+
+_UNITS = (  # first suffix that fits
+    ('tokens_per_second', 'tokens/second'),
+    ('tokens_per_second_per_core', 'tokens/second'),
+    ('seqs_per_second', 'sequences/second'),
+    ('seqs_per_second_per_core', 'sequences/second'),
+    ('examples_per_second', 'examples/second'),
+    ('steps_per_second', 'steps/second'),
+    ('flops_per_second', 'FLOP/second'),
+    ('target_token', 'nats/token'),
+    ('target_tokens', 'nats/token'),
+    ('seconds', 'seconds'),
+    ('bytes', 'bytes'),
+    ('loss', 'nats'),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StepCost:
+  """What MFU is computed from.
+
+  Attributes:
+    flops_per_step: model operations of a step (`planner.formulas`), over all
+      devices.
+    peak_flops_per_second: of all devices together; None = unknown chip, no MFU.
+  """
+
+  flops_per_step: float
+  peak_flops_per_second: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Report:
+  """One report as the loop handed it in."""
+
+  step: int
+  metrics: MetricsMap | Sequence[MetricsMap]
+  num_steps: int
+  duration_seconds: float | None
+  data_wait_seconds: float | None
+  other_seconds: float
+  extra: Mapping[str, tuple[float, str]]
+  submitted: float
+
+
+class MetricsManager:
+  """Fetches, finishes and writes metrics without making the loop wait.
+
+  Everything that touches the device or a sink runs in one background thread, in
+  order. It speaks clu's `summary_writer` protocol (`write_scalars`,
+  `write_texts`) as T5X's did, so that a `summarize_config_fn` can use it.
+  """
+
+  def __init__(
+      self,
+      name: str,
+      *,
+      sinks: Sequence[sinks_lib.Sink] = (),
+      host: int = 0,
+      cost: StepCost | None = None,
+  ):
+    """Starts the thread and the duration timer.
+
+    Args:
+      name: collection the records belong to: `train`, `training_eval/TASK`.
+      sinks: where records go; empty on processes other than the first. They may
+        be shared by managers, and are closed by who made them.
+      host: index of this process.
+      cost: None = no MFU.
+    """
+    self.name = name
+    self._sinks = tuple(sinks)
+    self._host = host
+    self._cost = cost
+    self._pool = futures.ThreadPoolExecutor(1, f'metrics_{name}')
+    self._pending: list[futures.Future] = []
+    self._mark = time.perf_counter()
+    self._failing: set[int] = set()
+
+  @property
+  def summary_writer(self) -> 'MetricsManager':
+    """The writer to hand to a `summarize_config_fn`."""
+    return self
+
+  def set_cost(self, cost: StepCost | None) -> None:
+    """Sets what MFU is computed from, once shapes are known."""
+    self._cost = cost
+
+  def start_duration_timer(self, block_on: Any = ()) -> None:
+    """Lets the next report's duration begin once `block_on` is computed.
+
+    Call after whatever is no training: compiling, evaluating, saving. Returns
+    at once.
+    """
+    called = time.perf_counter()
+
+    def mark():
+      _wait(block_on)
+      self._mark = time.perf_counter() if _leaves(block_on) else called
+
+    self._start(mark)
+
+  def submit(
+      self,
+      step: int,
+      metrics: MetricsMap | Sequence[MetricsMap],
+      *,
+      num_steps: int,
+      duration_seconds: float | None = None,
+      data_wait_seconds: float | None = None,
+      other_seconds: float = 0.0,
+      extra: Mapping[str, tuple[float, str]] | None = None,
+  ) -> futures.Future:
+    """Reports an interval of steps; returns at once.
+
+    Args:
+      step: number of finished updates.
+      metrics: clu metrics, on device: one mapping merged over the interval, or
+        one per step, which are merged on the host.
+      num_steps: steps in the interval.
+      duration_seconds: wall time of the interval; None = from the moment the
+        previous report's metrics were computed (or the duration timer was
+        started) to the moment these are.
+      data_wait_seconds: part of it that the loop waited for data; None = do not
+        split the time.
+      other_seconds: part of it that the loop spent neither waiting for data nor
+        in steps (writing, callbacks).
+      extra: name -> (value, unit), written as they are.
+
+    Returns:
+      A future of name -> value, without the collection's name. It holds the
+      error if the steps failed on the device.
+    """
+    report = _Report(
+        step=int(step),
+        metrics=metrics,
+        num_steps=num_steps,
+        duration_seconds=duration_seconds,
+        data_wait_seconds=data_wait_seconds,
+        other_seconds=other_seconds,
+        extra=extra or {},
+        submitted=time.time(),
+    )
+    return self._start(functools.partial(self._finish, report))
+
+  def write_scalar(self, key, val, step):
+    """Writes one number; T5X's name and order."""
+    self.write_scalars(step, {key: val})
+
+  def write_scalars(self, step, scalars):
+    """Writes numbers, which may still be on their way on the device."""
+    now = time.time()
+
+    def write():
+      values = {k: _as_float(jax.device_get(v)) for k, v in scalars.items()}
+      self._write(int(step), now, values, {})
+
+    self._start(write)
+
+  def write_texts(self, step, texts):
+    """Writes texts, such as the operative config."""
+
+    def write():
+      for name, text in texts.items():
+        for sink in self._sinks:
+          with self._going_on_without(sink):
+            sink.write_text(int(step), name, text)
+
+    self._start(write)
+
+  def flush(self) -> None:
+    """Waits until all reports are out; raises the first error of theirs."""
+    pending, self._pending = self._pending, []
+    for future in pending:
+      future.result()
+    for sink in self._sinks:
+      with self._going_on_without(sink):
+        sink.flush()
+
+  def close(self) -> None:
+    """Ends the thread after its last report; sinks stay open."""
+    self._pool.shutdown(wait=True)
+
+  def _start(self, job) -> futures.Future:
+    self._pending = [f for f in self._pending if not _succeeded(f)]
+    future = self._pool.submit(job)
+    self._pending.append(future)
+    return future
+
+  def _finish(self, report: _Report) -> dict[str, float]:
+    _wait(report.metrics)
+    now = time.perf_counter()
+    duration = report.duration_seconds
+    if duration is None:
+      duration = now - self._mark
+    self._mark = now
+    merged = merge_on_host(report.metrics)
+    values = compute_values(
+        merged, duration_seconds=duration, num_steps=report.num_steps
+    )
+    values.update(rates(merged, duration_seconds=duration))
+    values.update(self._step_times(report, duration))
+    values.update(memory_bytes())
+    values.update({name: value for name, (value, _) in report.extra.items()})
+    units = {name: unit for name, (_, unit) in report.extra.items()}
+    self._write(report.step, report.submitted, values, units)
+    return values
+
+  def _step_times(self, report: _Report, duration: float) -> dict[str, float]:
+    steps = report.num_steps
+    if not steps or report.data_wait_seconds is None or duration <= 0:
+      return {}
+    step_seconds = duration / steps
+    wait = min(report.data_wait_seconds / steps, step_seconds)
+    other = min(report.other_seconds / steps, step_seconds - wait)
+    times = {
+        'timing/step_seconds': step_seconds,
+        'timing/data_wait_seconds': wait,
+        'timing/other_seconds': other,
+        'timing/device_seconds': step_seconds - wait - other,
+    }
+    if self._cost is not None:
+      flops = self._cost.flops_per_step / step_seconds
+      times['timing/model_flops_per_second'] = flops
+      if self._cost.peak_flops_per_second:
+        times['timing/mfu'] = flops / self._cost.peak_flops_per_second
+    return times
+
+  def _write(self, step, seconds, values, units) -> None:
+    records = [
+        records_lib.Record(
+            step,
+            seconds,
+            self._host,
+            f'{self.name}/{name}',
+            value,
+            units[name] if name in units else unit_of(name),
+        )
+        for name, value in values.items()
+    ]
+    for sink in self._sinks:
+      with self._going_on_without(sink):
+        sink.write(records)
+
+  @contextlib.contextmanager
+  def _going_on_without(self, sink):
+    """Keeps a sink's disk troubles from ending the run; tells them once."""
+    try:
+      yield
+      self._failing.discard(id(sink))
+    except OSError as error:
+      if id(sink) not in self._failing:
+        logging.error(
+            '%s does not take what is written (%s); the run goes on without '
+            'it: free some space, or point MODEL_DIR elsewhere.',
+            type(sink).__name__,
+            error,
+        )
+      self._failing.add(id(sink))
+
+
+def merge_on_host(
+    metrics: MetricsMap | Sequence[MetricsMap],
+) -> dict[str, clu_metrics.Metric]:
+  """Fetches metrics and merges those of several steps into one mapping."""
+  host = jax.device_get(metrics)
+  if isinstance(host, Mapping):
+    return dict(host)
+  merged: dict[str, clu_metrics.Metric] = {}
+  for one in host:
+    for name, metric in one.items():
+      merged[name] = merged[name].merge(metric) if name in merged else metric
+  return merged
+
+
+def compute_values(
+    metrics: MetricsMap, *, duration_seconds: float, num_steps: int
+) -> dict[str, float]:
+  """Values of fetched metrics, given what only the host knows.
+
+  Args:
+    metrics: on the host.
+    duration_seconds: handed to metrics of time (`replace_duration`).
+    num_steps: handed to metrics of steps (`replace_steps`).
+  """
+  values = {}
+  with _on_cpu():
+    for name, metric in metrics.items():
+      finished = metric
+      if hasattr(finished, 'replace_duration'):
+        finished = finished.replace_duration(duration_seconds)
+      if hasattr(finished, 'replace_steps'):
+        finished = finished.replace_steps(num_steps)
+      value = np.asarray(finished.compute())
+      if value.size == 1:
+        values[name] = float(value.reshape(()))
+      else:
+        values.update(_flattened(name, value))
+  return values
+
+
+def rates(metrics: MetricsMap, *, duration_seconds: float) -> dict[str, float]:
+  """Rates that count no padding, from the counts inside T5X's metrics."""
+  if duration_seconds <= 0:
+    return {}
+  counts = {
+      'timing/nonpadding_target_tokens_per_second': _field(
+          metrics, 'loss_per_nonpadding_target_token', 'count'
+      ),
+      'timing/nonpadding_tokens_per_second': _field(
+          metrics, 'non_padding_fraction/overall', 'total'
+      ),
+      'timing/examples_per_second': _num_examples(metrics),
+  }
+  return {
+      name: float(np.sum(count)) / duration_seconds
+      for name, count in counts.items()
+      if count is not None
+  }
+
+
+def memory_bytes() -> dict[str, float]:
+  """Memory of the fullest local device, and the peak of this process."""
+  stats = [device.memory_stats() for device in jax.local_devices()]
+  stats = [one for one in stats if one]
+  values = {}
+  for ours, theirs in (
+      ('memory/device_in_use_bytes', 'bytes_in_use'),
+      ('memory/device_peak_bytes', 'peak_bytes_in_use'),
+  ):
+    seen = [one[theirs] for one in stats if theirs in one]
+    if seen:
+      values[ours] = float(max(seen))
+  peak = _host_peak_bytes()
+  if peak is not None:
+    values['memory/host_peak_bytes'] = peak
+  return values
+
+
+def unit_of(name: str) -> str:
+  """Unit of a metric by the end of its name; empty for ratios and counts."""
+  for suffix, unit in _UNITS:
+    if name.endswith(suffix):
+      return unit
+  return ''
+
+
+def _num_examples(metrics: MetricsMap):
+  """Examples in the interval: of packed batches, the examples inside rows."""
+  packed = [
+      metric.total
+      for name, metric in metrics.items()
+      if name.startswith('effective_batch_size/')
+  ]
+  if packed:
+    return max(float(np.sum(total)) for total in packed)
+  return _field(metrics, 'timing/seqs', 'total')
+
+
+def _field(metrics: MetricsMap, name: str, field: str):
+  return getattr(metrics[name], field, None) if name in metrics else None
+
+
+def _flattened(name: str, value: np.ndarray) -> dict[str, float]:
+  flat = value.reshape(-1)
+  return {f'{name}/{index}': float(one) for index, one in enumerate(flat)}
+
+
+def _as_float(value) -> float:
+  return float(np.asarray(value).reshape(()))
+
+
+def _leaves(tree) -> list:
+  return jax.tree_util.tree_leaves(tree)
+
+
+def _wait(tree) -> None:
+  """Waits for arrays; those donated since were computed before that."""
+  for leaf in _leaves(tree):
+    if isinstance(leaf, jax.Array) and not leaf.is_deleted():
+      leaf.block_until_ready()
+
+
+def _succeeded(future: futures.Future) -> bool:
+  return future.done() and future.exception() is None
+
+
+def _on_cpu():
+  """Keeps the few operations of `compute` out of the accelerator's queue."""
+  try:
+    return jax.default_device(jax.local_devices(backend='cpu')[0])
+  except RuntimeError:
+    return contextlib.nullcontext()
+
+
+def _host_peak_bytes() -> float | None:
+  try:
+    import resource  # absent on Windows
+  except ImportError:
+    return None
+  return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * 1024

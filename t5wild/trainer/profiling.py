@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A profiler trace on demand: of steps named in gin, or upon a signal."""
+
+from collections.abc import Callable
+import contextlib
+import logging
+import signal
+import threading
+from typing import Any
+
+import jax
+
+
+class StepProfiler:
+  """Traces some steps with `jax.profiler`.
+
+  The loop calls `at_step` before each step, which costs nothing unless a trace
+  begins or ends there. In gin:
+
+    profiling.StepProfiler.start_step = 20
+    profiling.StepProfiler.num_steps = 5
+
+  And at any time `kill -USR2 PID` traces the next `num_steps` steps. Each trace
+  is a folder that TensorBoard's profile plugin and Perfetto read.
+  """
+
+  def __init__(
+      self,
+      directory: str,
+      *,
+      start_step: int | None = None,
+      num_steps: int = 5,
+      on_signal: bool = True,
+  ):
+    """Installs the signal handler where that is possible.
+
+    Args:
+      directory: where traces go, e.g. `RunDir.profile`.
+      start_step: first step of a trace; None = only upon the signal.
+      num_steps: steps in a trace.
+      on_signal: whether SIGUSR2 starts a trace. Only the main thread can
+        install a handler; elsewhere this is skipped.
+
+    Raises:
+      ValueError: no step would be traced.
+    """
+    if num_steps < 1 or (start_step is not None and start_step < 0):
+      raise ValueError(
+          f'StepProfiler got start_step = {start_step!r} and num_steps = '
+          f'{num_steps!r}; expected start_step >= 0 or None, and num_steps >= '
+          '1; set profiling.StepProfiler.start_step and .num_steps.'
+      )
+    self._directory = directory
+    self._start_step = start_step
+    self._num_steps = num_steps
+    self._stop_step: int | None = None
+    self._asked = threading.Event()
+    self._restore_handler: Callable[[], None] | None = None
+    if on_signal and hasattr(signal, 'SIGUSR2'):
+      self._install_handler()
+
+  @property
+  def tracing(self) -> bool:
+    """Whether a trace is being taken."""
+    return self._stop_step is not None
+
+  def request(self) -> None:
+    """Asks for a trace from the next step on, as the signal does."""
+    self._asked.set()
+
+  def at_step(self, step: int, *, block_on: Any = None) -> None:
+    """Begins or ends a trace if this step is the one for it.
+
+    Args:
+      step: number of updates finished before the step that comes.
+      block_on: arrays of the last step, waited for before a trace ends, so
+        that the trace holds what the device did.
+    """
+    if self._stop_step is not None:
+      if step >= self._stop_step:
+        self._stop(block_on)
+    elif step == self._start_step or self._asked.is_set():
+      self._asked.clear()
+      self._stop_step = step + self._num_steps
+      jax.profiler.start_trace(self._directory)
+
+  def annotation(self, step: int) -> contextlib.AbstractContextManager:
+    """Names the step in the trace; nothing while none is taken."""
+    if not self.tracing:
+      return contextlib.nullcontext()
+    return jax.profiler.StepTraceAnnotation('train', step_num=step)
+
+  def close(self, *, block_on: Any = None) -> None:
+    """Ends a trace that is being taken and gives the signal back."""
+    if self.tracing:
+      self._stop(block_on)
+    if self._restore_handler is not None:
+      self._restore_handler()
+      self._restore_handler = None
+
+  def _stop(self, block_on: Any) -> None:
+    if block_on is not None:
+      jax.block_until_ready(block_on)
+    jax.profiler.stop_trace()
+    self._stop_step = None
+    logging.info(
+        'Profiler trace in %s: tensorboard --logdir %s',
+        self._directory,
+        self._directory,
+    )
+
+  def _install_handler(self) -> None:
+    if threading.current_thread() is not threading.main_thread():
+      return
+    previous = signal.signal(signal.SIGUSR2, lambda *_: self._asked.set())
+    self._restore_handler = lambda: signal.signal(signal.SIGUSR2, previous)

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The table of chips against JAX's own table and known device kinds."""
+
+import numpy as np
+import pytest
+
+from t5wild import hardware
+
+
+@pytest.mark.parametrize(
+    ('device_kind', 'name'),
+    [
+        ('NVIDIA H100 80GB HBM3', 'H100'),
+        ('NVIDIA H100 PCIe', 'H100 PCIe'),
+        ('NVIDIA H100 NVL', 'H100 NVL'),
+        ('NVIDIA H200', 'H200'),
+        ('NVIDIA GH200 480GB', 'GH200'),
+        ('NVIDIA A100-SXM4-40GB', 'A100 40GB'),
+        ('NVIDIA A100-SXM4-80GB', 'A100 80GB'),
+        ('NVIDIA A100-PCIE-40GB', 'A100 40GB'),
+        ('NVIDIA A100 80GB PCIe', 'A100 80GB PCIe'),
+        ('NVIDIA B200', 'B200'),
+        ('NVIDIA L4', 'L4'),
+        ('NVIDIA L40S', 'L40S'),
+        ('NVIDIA A10G', 'A10G'),
+        ('NVIDIA A10', 'A10'),
+        ('Tesla T4', 'T4'),
+        ('Tesla V100-SXM2-16GB', 'V100 16GB'),
+        ('TPU v3', 'TPU v3 core'),
+        ('TPU v4', 'TPU v4'),
+        ('TPU v5 lite', 'TPU v5e'),
+        ('TPU v5', 'TPU v5p'),
+        ('TPU v5p', 'TPU v5p'),
+        ('TPU v6 lite', 'TPU v6e'),
+        ('TPU v6e', 'TPU v6e'),
+        ('TPU7x', 'TPU v7x core'),
+    ],
+)
+def test_device_kinds_that_jax_reports_find_their_row(device_kind, name):
+  assert hardware.chip_of(device_kind).name == name
+
+
+def test_an_unknown_chip_is_none_and_no_error():
+  assert hardware.chip_of('Quantum Abacus 3000') is None
+
+
+@pytest.mark.parametrize(
+    ('device_kind', 'version', 'num_cores'),
+    [
+        ('TPU v4', 'TPU_V4', 2),
+        ('TPU v5 lite', 'TPU_V5E', 1),
+        ('TPU v5p', 'TPU_V5P', 2),
+        ('TPU v6e', 'TPU_V6E', 1),
+    ],
+)
+def test_tpu_rows_agree_with_the_table_inside_jax(
+    device_kind, version, num_cores
+):
+  tpu_info = pytest.importorskip('jax._src.pallas.mosaic.tpu_info')
+  if not hasattr(tpu_info, '_get_tpu_info_impl'):
+    pytest.skip('this JAX keeps its table elsewhere')
+  theirs = tpu_info._get_tpu_info_impl(
+      tpu_info.ChipVersion[version], num_cores
+  )
+  ours = hardware.chip_of(device_kind)
+  # JAX's figures are per core, rounded to three digits; ours per device.
+  assert ours.peak('bfloat16') == pytest.approx(
+      num_cores * theirs.bf16_ops_per_second, rel=0.02
+  )
+  if version != 'TPU_V5P':  # JAX has 2460 GB/s, Google Cloud's page 2765
+    assert ours.memory_bytes_per_second == pytest.approx(
+        num_cores * theirs.mem_bw_bytes_per_second, rel=0.02
+    )
+  assert ours.memory_bytes == pytest.approx(
+      num_cores * theirs.hbm_capacity_bytes, rel=0.08
+  )
+
+
+def test_every_row_has_float32_memory_and_sane_order_of_dtypes():
+  for chip in hardware.CHIPS:
+    peaks = chip.peak_flops_per_second
+    assert chip.memory_bytes >= 8e9
+    assert chip.memory_bytes_per_second >= 3e11
+    half = peaks.get('bfloat16', peaks.get('float16'))
+    assert peaks['float32'] <= half <= peaks.get('float8', half)
+
+
+def test_a_missing_dtype_is_told_with_those_there_are():
+  with pytest.raises(ValueError, match=r"'float4'.*A10.*expected.*bfloat16"):
+    hardware.chip_of('NVIDIA A10').peak('float4')
+
+
+def test_cpu_peak_is_measured_once_and_says_so(monkeypatch):
+  calls = []
+  monkeypatch.setattr(
+      hardware,
+      'measure_matmul_flops_per_second',
+      lambda: calls.append(1) or 1e11,
+  )
+  hardware.cpu_chip.cache_clear()
+  chip = hardware.chip_of('cpu')
+  assert hardware.chip_of('cpu') is chip and len(calls) == 1
+  assert chip.measured and 'measured' in chip.name
+  assert chip.peak('float32') == 1e11
+  hardware.cpu_chip.cache_clear()
+
+
+def test_measured_peak_is_at_least_what_one_product_here_reaches():
+  import time
+
+  size = 256
+  left = np.ones((size, size), np.float32)
+  start = time.perf_counter()
+  left @ left
+  once = 2 * size**3 / (time.perf_counter() - start)
+  peak = hardware.measure_matmul_flops_per_second(
+      size=size, seconds=0.05, repeats=20
+  )
+  assert peak > 0.8 * once  # the best of 20, give or take a noisy neighbour
