@@ -1,0 +1,218 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-head attention, head-major, with a cache for decoding step by step."""
+
+from flax import linen as nn
+from flax.linen import partitioning
+from jax import Array
+from jax import lax
+import jax.numpy as jnp
+from jaxtyping import Float
+
+from t5wild.networks import layers
+from t5wild.networks import masks
+
+_FORBIDDEN = -1e10  # added to the logit of a pair that the mask forbids
+_HEAD_MAJOR = ('batch', 'heads', 'length', 'kv')
+
+
+def dot_product_attention(
+    query: Float[Array, 'batch heads queries kv'],
+    key: Float[Array, 'batch heads keys kv'],
+    value: Float[Array, 'batch heads keys kv'],
+    *,
+    mask: masks.Mask | None = None,
+    bias: Float[Array, '#batch heads queries keys'] | None = None,
+    float32_logits: bool = False,
+) -> Float[Array, 'batch heads queries kv']:
+  """Averages the values by the softmax of the products of query and key.
+
+  Vaswani et al. 2017 (arXiv:1706.03762) without the 1/sqrt(kv), which T5 puts
+  into the query's initial kernel. The softmax's denominator is divided out
+  after the value product, where there are `kv` numbers per query instead of
+  `keys`.
+
+  Args:
+    query: what looks.
+    key: what is looked at.
+    value: what is averaged; dropout of attention weights, shared by all
+      queries, is dropout of whole values and is done by the caller.
+    mask: which pairs may look; None = all. Where a query may look at nothing
+      the average is over all keys alike.
+    bias: added to the logits before the softmax.
+    float32_logits: accumulate the logits in float32 whatever the type of the
+      query; the softmax is in float32 in any case.
+  """
+  logits = lax.dot_general(
+      query,
+      key,
+      (((3,), (3,)), ((0, 1), (0, 1))),
+      preferred_element_type=jnp.float32 if float32_logits else None,
+  ).astype(jnp.float32)
+  if bias is not None:
+    logits = logits + bias.astype(jnp.float32)
+  if mask is not None:
+    logits = logits + jnp.where(mask, 0.0, _FORBIDDEN)
+  highest = lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
+  weights = jnp.exp(logits - highest)
+  total = jnp.sum(weights, axis=-1, keepdims=True)
+  averaged = lax.dot_general(
+      weights.astype(value.dtype), value, (((3,), (2,)), ((0, 1), (0, 1)))
+  )
+  return (averaged / total).astype(value.dtype)
+
+
+class MultiHeadDotProductAttention(nn.Module):
+  """Multi-head attention with T5X's parameters, keys and cache.
+
+  Attributes:
+    num_heads: number of heads.
+    head_dim: size of a head.
+    dtype: type of the computation.
+    dropout_rate: dropout of attention weights, shared by all queries.
+    float32_logits: accumulate logits in float32 whatever `dtype` is.
+    joined_kernels: True = kernels are matrices `(embed, joined_kv)` as in
+      T5X's plain network; False = `(embed, heads, kv)` as in its scanned one.
+  """
+
+  num_heads: int
+  head_dim: int
+  dtype: layers.DType = jnp.float32
+  dropout_rate: float = 0.0
+  float32_logits: bool = False
+  joined_kernels: bool = True
+  kernel_init: layers.Initializer = nn.initializers.variance_scaling(
+      1.0, 'fan_in', 'normal'
+  )
+
+  @nn.compact
+  def __call__(
+      self,
+      inputs_q: Float[Array, 'batch queries embed'],
+      inputs_kv: Float[Array, 'batch keys embed'],
+      mask: masks.Mask | None = None,
+      bias: Float[Array, '1 heads bias_queries bias_keys'] | None = None,
+      *,
+      decode: bool = False,
+      deterministic: bool = False,
+      dropout_rows: layers.DropoutRows = None,
+  ) -> Float[Array, 'batch queries embed']:
+    """Lets every position of `inputs_q` look at `inputs_kv`.
+
+    Args:
+      inputs_q: what looks.
+      inputs_kv: what is looked at.
+      mask: which pairs may look; None = all.
+      bias: added to the logits. While decoding: of all positions, of which the
+        present one's row is taken.
+      decode: keep keys and values in the collection `cache`. The first call,
+        with inputs of the full length, makes an empty cache; each later call
+        has one position, which looks at those cached before it and at itself.
+      deterministic: no dropout.
+      dropout_rows: see `layers.dropout_scale`.
+    """
+    query = self._project('query', inputs_q)
+    key = self._project('key', inputs_kv)
+    value = self._project('value', inputs_kv)
+    if decode:
+      key, value, mask, bias = self._cached(query, key, value, mask, bias)
+    if not deterministic and self.dropout_rate > 0.0:
+      value = value * self._value_scale(value, dropout_rows)
+    x = dot_product_attention(
+        query,
+        key,
+        value,
+        mask=mask,
+        bias=bias,
+        float32_logits=self.float32_logits,
+    )
+    x = jnp.swapaxes(x, 1, 2)  # [batch, queries, heads, kv]
+    return layers.DenseGeneral(
+        inputs_q.shape[-1],
+        kernel_axes=(*self._head_axes(), 'embed'),
+        num_input_axes=2,
+        dtype=self.dtype,
+        kernel_init=self.kernel_init,
+        name='out',
+    )(x)
+
+  def _head_axes(self) -> tuple[str, ...]:
+    return ('joined_kv',) if self.joined_kernels else ('heads', 'kv')
+
+  def _project(
+      self, name: str, inputs: Float[Array, 'batch length embed']
+  ) -> Float[Array, 'batch heads length kv']:
+    kernel_init = self.kernel_init
+    if name == 'query':
+      # T5 has its 1/sqrt(kv) here, once, rather than in every forward pass.
+      kernel_init = self._query_init
+    x = layers.DenseGeneral(
+        (self.num_heads, self.head_dim),
+        kernel_axes=('embed', *self._head_axes()),
+        dtype=self.dtype,
+        kernel_init=kernel_init,
+        name=name,
+    )(inputs)
+    x = jnp.swapaxes(x, 1, 2)
+    return partitioning.with_sharding_constraint(x, _HEAD_MAJOR)
+
+  def _query_init(self, *args) -> Array:
+    return self.kernel_init(*args) / jnp.sqrt(self.head_dim).astype(self.dtype)
+
+  def _value_scale(
+      self,
+      value: Float[Array, 'batch heads keys kv'],
+      dropout_rows: layers.DropoutRows,
+  ) -> Float[Array, 'batch heads keys 1']:
+    batch, heads, keys, _ = value.shape
+    # Drawn as T5X draws it for its weights, [batch, heads, queries=1, keys].
+    scale = layers.dropout_scale(
+        self.make_rng('dropout'),
+        (batch, heads, 1, keys),
+        rate=self.dropout_rate,
+        rows=dropout_rows,
+        dtype=value.dtype,
+    )
+    return scale.reshape(batch, heads, keys, 1)
+
+  def _cached(self, query, key, value, mask, bias):
+    """Adds one position to the cache; returns what that position looks at."""
+    is_initialized = self.has_variable('cache', 'cached_key')
+    cached_key = self._cache_variable('cached_key', key)
+    cached_value = self._cache_variable('cached_value', value)
+    cache_index = self.variable(
+        'cache', 'cache_index', lambda: jnp.zeros((), jnp.int32)
+    )
+    if not is_initialized:
+      return key, value, mask, bias
+    batch, heads, kv, length = cached_key.value.shape
+    if query.shape != (batch, heads, 1, kv):
+      raise ValueError(
+          f'the query of a decoding step has shape {query.shape}, expected '
+          f'{(batch, heads, 1, kv)} = [batch, heads, 1, kv] of the cache: give '
+          'one position at a time, and the batch size the cache was made with'
+      )
+    index = cache_index.value
+    start = (0, 0, 0, index)
+    cached_key.value = lax.dynamic_update_slice(
+        cached_key.value, jnp.swapaxes(key, 2, 3), start
+    )
+    cached_value.value = lax.dynamic_update_slice(
+        cached_value.value, jnp.swapaxes(value, 2, 3), start
+    )
+    cache_index.value = index + 1
+    seen = (jnp.arange(length) <= index)[None, None, None]  # [1, 1, 1, keys]
+    if bias is not None:
+      bias = lax.dynamic_slice_in_dim(bias, index, 1, axis=2)
+    return (
+        jnp.swapaxes(cached_key.value, 2, 3),
+        jnp.swapaxes(cached_value.value, 2, 3),
+        masks.combine_masks(mask, seen),
+        bias,
+    )
+
+  def _cache_variable(self, name, x):
+    # T5X's layout [batch, heads, kv, length]: decoders rely on batch first.
+    batch, heads, length, kv = x.shape
+    shape = (batch, heads, kv, length)
+    return self.variable('cache', name, jnp.zeros, shape, x.dtype)

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Embeddings: of tokens, and of the distance between two positions."""
+
+import dataclasses
+
+from flax import linen as nn
+from flax.linen import partitioning
+import jax
+from jax import Array
+from jax import lax
+import jax.numpy as jnp
+from jaxtyping import Float, Int
+import numpy as np
+
+from t5wild.networks import layers
+
+
+@jax.custom_vjp
+def take_rows(
+    table: Float[Array, 'vocab embed'], tokens: Int[Array, 'batch length']
+) -> Float[Array, 'batch length embed']:
+  """Looks up the row of each token.
+
+  The gradient is a product with one-hot rows rather than a scatter: the same
+  bits on every run, and partitioned like any other product.
+  """
+  return jnp.take(table, tokens, axis=0, mode='clip')
+
+
+def _take_rows_forward(table, tokens):
+  like_table = jnp.zeros((0, *table.shape), table.dtype)
+  return take_rows(table, tokens), (tokens, like_table)
+
+
+def _take_rows_backward(residuals, gradient):
+  tokens, like_table = residuals
+  _, vocab, _ = like_table.shape
+  one_hot = jax.nn.one_hot(tokens, vocab, dtype=gradient.dtype)
+  axes = tuple(range(tokens.ndim))
+  table_gradient = lax.dot_general(
+      one_hot,
+      gradient,
+      ((axes, axes), ((), ())),
+      preferred_element_type=like_table.dtype,
+  )
+  return table_gradient, None
+
+
+take_rows.defvjp(_take_rows_forward, _take_rows_backward)
+
+
+class Embed(nn.Module):
+  """The table of token embeddings, `[vocab, embed]` in float32.
+
+  Attributes:
+    num_embeddings: number of tokens.
+    features: size of an embedding.
+    dtype: type of the embedded tokens.
+    embedding_init: initialiser of the table.
+  """
+
+  num_embeddings: int
+  features: int
+  dtype: layers.DType = jnp.float32
+  embedding_init: layers.Initializer = nn.initializers.normal(stddev=1.0)
+  embedding: Array = dataclasses.field(init=False)
+
+  def setup(self):
+    """Declares the table."""
+    self.embedding = partitioning.param_with_axes(
+        'embedding',
+        self.embedding_init,
+        (self.num_embeddings, self.features),
+        jnp.float32,
+        axes=('vocab', 'embed'),
+    )
+
+  def __call__(
+      self, tokens: Int[Array, 'batch length']
+  ) -> Float[Array, 'batch length embed']:
+    """Embeds tokens."""
+    x = take_rows(self.embedding, tokens).astype(self.dtype)
+    return partitioning.with_sharding_constraint(
+        x, ('batch', 'length', 'embed')
+    )
+
+  def attend(
+      self, query: Float[Array, 'batch length embed']
+  ) -> Float[Array, 'batch length vocab']:
+    """Scores every token, in float32, by its product with the query."""
+    return layers.contract_last_axis(
+        query.astype(jnp.float32), self.embedding.T
+    )
+
+
+def relative_position_bucket(
+    relative_position: np.ndarray,
+    *,
+    bidirectional: bool,
+    num_buckets: int,
+    max_distance: int,
+) -> np.ndarray:
+  """Sorts distances into T5's buckets: exact when near, logarithmic when far.
+
+  Raffel et al. 2020 (arXiv:1910.10683), section 2.1. Half of the buckets hold
+  one distance each; the other half grow logarithmically up to `max_distance`,
+  and the last holds all that is farther.
+
+  Args:
+    relative_position: key position minus query position.
+    bidirectional: False = keys after the query all fall into bucket 0.
+    num_buckets: number of buckets, for both directions together.
+    max_distance: distance at which the last bucket starts.
+
+  Returns:
+    int32 numbers in [0, num_buckets), of the shape given.
+  """
+  offset = np.int32(0)
+  distance = np.maximum(-relative_position, 0)
+  if bidirectional:
+    num_buckets //= 2
+    offset = np.where(relative_position > 0, num_buckets, 0)
+    distance = np.abs(relative_position)
+  num_exact = num_buckets // 2
+  # float32 and the epsilon decide the rounding at bucket borders, as in T5X.
+  ratio = distance.astype(np.float32) / num_exact + np.finfo(np.float32).eps
+  scale = (num_buckets - num_exact) / np.log(max_distance / num_exact)
+  far = num_exact + (np.log(ratio) * scale).astype(np.int32)
+  far = np.minimum(far, num_buckets - 1)
+  return (offset + np.where(distance < num_exact, distance, far)).astype(
+      np.int32
+  )
+
+
+class RelativePositionBiases(nn.Module):
+  """T5's relative position bias: one number per head and distance bucket.
+
+  Attributes:
+    num_heads: number of heads.
+    num_buckets: number of buckets of distances.
+    max_distance: distance from which all fall into the last bucket.
+    dtype: type of the bias.
+    embedding_init: initialiser of the table.
+  """
+
+  num_heads: int
+  num_buckets: int = 32
+  max_distance: int = 128
+  dtype: layers.DType = jnp.float32
+  embedding_init: layers.Initializer = nn.initializers.variance_scaling(
+      1.0, 'fan_avg', 'uniform'
+  )
+
+  @nn.compact
+  def __call__(
+      self, num_queries: int, num_keys: int, *, bidirectional: bool
+  ) -> Float[Array, '1 heads queries keys']:
+    """Makes the bias of every query and key, by their index in the array."""
+    table = partitioning.param_with_axes(
+        'rel_embedding',
+        self.embedding_init,
+        (self.num_heads, self.num_buckets),
+        jnp.float32,
+        axes=('heads', 'relpos_buckets'),
+    )
+    bucket = relative_position_bucket(
+        np.arange(num_keys)[None, :] - np.arange(num_queries)[:, None],
+        bidirectional=bidirectional,
+        num_buckets=self.num_buckets,
+        max_distance=self.max_distance,
+    )
+    one_hot = lax.broadcasted_iota(jnp.int32, (self.num_buckets, 1, 1), 0) == (
+        bucket[None]
+    )
+    bias = jnp.tensordot(
+        table.astype(self.dtype), one_hot.astype(self.dtype), axes=1
+    )
+    return bias[None]

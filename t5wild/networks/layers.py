@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Building blocks of a T5 layer: dense, gated MLP, RMS norm, dropout.
+
+Everything here is a Flax Linen module whose parameters carry T5X's names and
+logical axes. Dense layers multiply two matrices, whatever the rank of their
+input: the gradient of a product over several leading axes copies transposes
+that a product of matrices does not (18 % of a step on a CPU).
+"""
+
+from collections.abc import Callable, Sequence
+import functools
+import math
+import operator
+from typing import Any
+
+from flax import linen as nn
+from flax.core import meta
+from flax.linen import partitioning
+import jax
+from jax import Array
+from jax import lax
+import jax.numpy as jnp
+from jaxtyping import Float, Int, Key, UInt
+
+DType = Any
+Initializer = Callable[..., Array]
+DropoutKey = Key[Array, ''] | UInt[Array, '...']
+DropoutRows = Int[Array, ' batch'] | None
+
+dense_init = nn.initializers.variance_scaling(
+    1.0, 'fan_in', 'truncated_normal'
+)
+
+
+def is_axis_sharded(name: str) -> bool:
+  """Tells whether the rules and mesh in force split this activation axis."""
+  rules = partitioning.get_axis_rules()
+  mesh = meta.get_global_mesh()
+  if not rules or mesh is None:
+    return False
+  axes = ('batch', 'length', 'embed')
+  assigned = partitioning.logical_to_mesh_axes(axes, rules)[axes.index(name)]
+  names = (assigned,) if isinstance(assigned, str) else assigned or ()
+  return math.prod(mesh.shape[n] for n in names) > 1
+
+
+def contract_last_axis(
+    inputs: Float[Array, '*leading features_in'],
+    kernel: Float[Array, 'features_in features_out'],
+) -> Float[Array, '*leading features_out']:
+  """Multiplies the last axis with a matrix, as a product of two matrices.
+
+  Where the length axis is split over devices the leading axes stay apart:
+  merging a split axis into another would gather it first.
+  """
+  leading = inputs.shape[:-1]
+  if len(leading) > 1 and not is_axis_sharded('length'):
+    inputs = inputs.reshape(-1, inputs.shape[-1])
+  outputs = lax.dot_general(
+      inputs, kernel, (((inputs.ndim - 1,), (0,)), ((), ()))
+  )
+  return outputs.reshape(*leading, kernel.shape[-1])
+
+
+class DenseGeneral(nn.Module):
+  """A linear map without bias from the last axes to new ones.
+
+  Attributes:
+    features: sizes of the output axes.
+    kernel_axes: logical axes of the kernel. Two names: the kernel is one
+      matrix, its inputs and outputs joined (T5X's plain layout). More: one
+      axis for each input and output axis (T5X's scanned layout). The initial
+      numbers are the same either way.
+    num_input_axes: how many of the last axes are contracted.
+    dtype: type of the computation; the kernel is float32.
+    kernel_init: initialiser, called with the joined shape.
+  """
+
+  features: int | Sequence[int]
+  kernel_axes: tuple[str, ...]
+  num_input_axes: int = 1
+  dtype: DType = jnp.float32
+  kernel_init: Initializer = dense_init
+
+  @nn.compact
+  def __call__(
+      self, inputs: Float[Array, '*leading']
+  ) -> Float[Array, '*outputs']:
+    """Maps `[..., *in]` to `[..., *features]`."""
+    features = (
+        (self.features,)
+        if isinstance(self.features, int)
+        else tuple(self.features)
+    )
+    leading = inputs.shape[: -self.num_input_axes]
+    inner = inputs.shape[-self.num_input_axes :]
+    joined = (math.prod(inner), math.prod(features))
+    shape = joined if len(self.kernel_axes) == 2 else inner + features
+    kernel = partitioning.param_with_axes(
+        'kernel',
+        lambda key: self.kernel_init(key, joined, jnp.float32).reshape(shape),
+        axes=self.kernel_axes,
+    )
+    outputs = contract_last_axis(
+        inputs.astype(self.dtype).reshape(*leading, joined[0]),
+        kernel.astype(self.dtype).reshape(joined),
+    )
+    return outputs.reshape(*leading, *features)
+
+
+def dropout_scale(
+    key: DropoutKey,
+    shape: Sequence[int],
+    *,
+    rate: float,
+    rows: DropoutRows = None,
+    dtype: DType = jnp.float32,
+) -> Float[Array, 'batch ...']:
+  """Draws what to multiply with: 1 / (1 - rate) to keep, 0 to drop.
+
+  Args:
+    key: the key of this dropout site.
+    shape: shape of the scale, batch first.
+    rate: probability to drop, below 1.
+    rows: global number of each row of the batch; a row's scale then depends on
+      the key and its number alone, not on the batch it is in. None draws the
+      whole batch with one key, as T5X does.
+    dtype: type of the scale.
+  """
+  keep_rate = 1.0 - rate
+  if rows is None:
+    keep = jax.random.bernoulli(key, keep_rate, shape)
+  else:
+
+    def draw_row(row):
+      row_key = jax.random.fold_in(key, row)
+      return jax.random.bernoulli(row_key, keep_rate, shape[1:])
+
+    keep = jax.vmap(draw_row)(rows)
+  return jnp.where(keep, 1.0 / keep_rate, 0.0).astype(dtype)
+
+
+class Dropout(nn.Module):
+  """Drops features at random, the same at every position.
+
+  Named and called as Flax's own, so that it gets the keys T5X's sites get.
+
+  Attributes:
+    rate: probability to drop a feature.
+    broadcast_dims: axes along which one draw is shared.
+  """
+
+  rate: float
+  broadcast_dims: Sequence[int] = (-2,)
+
+  @nn.compact
+  def __call__(
+      self,
+      inputs: Float[Array, 'batch length features'],
+      *,
+      deterministic: bool,
+      dropout_rows: DropoutRows = None,
+  ) -> Float[Array, 'batch length features']:
+    """Returns the inputs, scaled or dropped; untouched if deterministic."""
+    if deterministic or self.rate == 0.0:
+      return inputs
+    shape = list(inputs.shape)
+    for axis in self.broadcast_dims:
+      shape[axis] = 1
+    return inputs * dropout_scale(
+        self.make_rng('dropout'),
+        shape,
+        rate=self.rate,
+        rows=dropout_rows,
+        dtype=inputs.dtype,
+    )
+
+
+class LayerNorm(nn.Module):
+  """T5's layer norm: root mean square, no mean subtracted and no bias.
+
+  Zhang and Sennrich 2019 (arXiv:1910.07467): x / sqrt(mean(x^2) + epsilon),
+  computed in float32, then times a scale in `dtype`.
+  """
+
+  epsilon: float = 1e-6
+  dtype: DType = jnp.float32
+  scale_init: Initializer = nn.initializers.ones
+
+  @nn.compact
+  def __call__(
+      self, inputs: Float[Array, '*leading embed']
+  ) -> Float[Array, '*leading embed']:
+    """Normalises the last axis."""
+    scale = partitioning.param_with_axes(
+        'scale',
+        self.scale_init,
+        (inputs.shape[-1],),
+        jnp.float32,
+        axes=('embed',),
+    )
+    x = inputs.astype(jnp.float32)
+    mean_square = jnp.mean(lax.square(x), axis=-1, keepdims=True)
+    x = (x * lax.rsqrt(mean_square + self.epsilon)).astype(self.dtype)
+    return x * scale.astype(self.dtype)
+
+
+def make_activation(name: str | Callable) -> Callable[[Array], Array]:
+  """Finds an activation of flax.linen by name; 'linear' is the identity."""
+  if callable(name):
+    return name
+  if name == 'linear':
+    return lambda x: x
+  found = getattr(nn, name, None) if isinstance(name, str) else None
+  if not callable(found):
+    raise ValueError(
+        f'unknown activation {name!r} in mlp_activations; expected the name of '
+        "a function in flax.linen ('relu', 'gelu', 'silu', ...), 'linear' or a "
+        'function: correct T5Config.mlp_activations'
+    )
+  return found
+
+
+class MlpBlock(nn.Module):
+  """The feed-forward half of a layer: product of activations, then back.
+
+  Attributes:
+    intermediate_dim: size of the hidden axis.
+    activations: one per input product; ('gelu', 'linear') is T5 1.1's gated
+      GELU (Shazeer 2020, arXiv:2002.05202).
+    intermediate_dropout_rate: dropout of the hidden axis.
+    dtype: type of the computation.
+  """
+
+  intermediate_dim: int
+  activations: Sequence[str | Callable] = ('relu',)
+  intermediate_dropout_rate: float = 0.1
+  dtype: DType = jnp.float32
+
+  @nn.compact
+  def __call__(
+      self,
+      inputs: Float[Array, 'batch length embed'],
+      *,
+      deterministic: bool,
+      dropout_rows: DropoutRows = None,
+  ) -> Float[Array, 'batch length embed']:
+    """Maps each position by itself."""
+    hidden = []
+    for index, activation in enumerate(self.activations):
+      x = DenseGeneral(
+          self.intermediate_dim,
+          kernel_axes=('embed', 'mlp'),
+          dtype=self.dtype,
+          name='wi' if len(self.activations) == 1 else f'wi_{index}',
+      )(inputs)
+      hidden.append(make_activation(activation)(x))
+    x = functools.reduce(operator.mul, hidden)
+    x = Dropout(self.intermediate_dropout_rate)(
+        x, deterministic=deterministic, dropout_rows=dropout_rows
+    )
+    x = partitioning.with_sharding_constraint(x, ('batch', 'length', 'mlp'))
+    return DenseGeneral(
+        inputs.shape[-1],
+        kernel_axes=('mlp', 'embed'),
+        dtype=self.dtype,
+        name='wo',
+    )(x)

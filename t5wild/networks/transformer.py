@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The T5 1.1 encoder-decoder: masks from tokens, encoder, decoder.
+
+One network for every size, plain or scanned (see `stacks`), with T5X's
+parameters and call signatures.
+"""
+
+from flax import linen as nn
+from jax import Array
+import jax.numpy as jnp
+from jaxtyping import Float, Int
+
+from t5wild.networks import config as config_lib
+from t5wild.networks import embeddings
+from t5wild.networks import layers
+from t5wild.networks import masks
+from t5wild.networks import stacks
+
+T5Config = config_lib.T5Config  # gin: network.T5Config
+
+Tokens = Int[Array, 'batch length']
+EncoderTokens = Int[Array, 'batch encoded_length']
+Embedded = Float[Array, 'batch length embed']
+
+
+class Transformer(nn.Module):
+  """A T5 encoder-decoder.
+
+  Attributes:
+    config: sizes and switches.
+  """
+
+  config: T5Config
+
+  def __post_init__(self):
+    """Refuses a configuration that can not work, before anything is traced."""
+    config_lib.check_config(self.config)
+    super().__post_init__()
+
+  @property
+  def scan_layers(self) -> bool:
+    """Tells decoders that caches have a layer axis before the batch axis."""
+    return self.config.scan_layers
+
+  def setup(self):
+    """Makes the parts."""
+    cfg = self.config
+    self.shared_embedding = embeddings.Embed(
+        cfg.vocab_size, cfg.emb_dim, dtype=cfg.dtype, name='token_embedder'
+    )
+    self.encoder = stacks.Encoder(cfg, self.shared_embedding)
+    self.decoder = stacks.Decoder(cfg, self.shared_embedding)
+
+  def encode(
+      self,
+      encoder_input_tokens: Tokens,
+      encoder_segment_ids: Tokens | None = None,
+      enable_dropout: bool = True,
+      dropout_rows: layers.DropoutRows = None,
+  ) -> Embedded:
+    """Encodes tokens, 0 being padding.
+
+    Args:
+      encoder_input_tokens: the tokens.
+      encoder_segment_ids: number of the packed example of each position, None
+        = not packed.
+      enable_dropout: drop out, with the `dropout` keys of this call.
+      dropout_rows: see `layers.dropout_scale`.
+    """
+    real = encoder_input_tokens > 0
+    mask = masks.make_attention_mask(real, real)
+    if encoder_segment_ids is not None:
+      same_example = masks.make_attention_mask(
+          encoder_segment_ids, encoder_segment_ids, jnp.equal
+      )
+      mask = masks.combine_masks(mask, same_example)
+    return self.encoder(
+        encoder_input_tokens.astype(jnp.int32),
+        mask,
+        deterministic=not enable_dropout,
+        dropout_rows=dropout_rows,
+    )
+
+  def decode(  # noqa: PLR0913 - T5X's signature
+      self,
+      encoded: Float[Array, 'batch encoded_length embed'],
+      encoder_input_tokens: EncoderTokens,
+      decoder_input_tokens: Tokens,
+      decoder_target_tokens: Tokens,
+      encoder_segment_ids: EncoderTokens | None = None,
+      decoder_segment_ids: Tokens | None = None,
+      decoder_positions: Tokens | None = None,
+      enable_dropout: bool = True,
+      decode: bool = False,
+      max_decode_length: int | None = None,
+      dropout_rows: layers.DropoutRows = None,
+  ) -> Float[Array, 'batch length vocab']:
+    """Scores the next token at each position, in float32.
+
+    Args:
+      encoded: what `encode` returned.
+      encoder_input_tokens: its tokens, to mask the padding.
+      decoder_input_tokens: the targets shifted right by one position.
+      decoder_target_tokens: the targets, to mask the padding.
+      encoder_segment_ids: number of the packed example of each position, None
+        = not packed.
+      decoder_segment_ids: the same for the targets.
+      decoder_positions: unused: T5's positions are distances in the array.
+      enable_dropout: drop out, with the `dropout` keys of this call.
+      decode: keep keys and values in the collection `cache`; see
+        `attention.MultiHeadDotProductAttention`. Not with packed batches.
+      max_decode_length: length of the cache, in every call but the first.
+      dropout_rows: see `layers.dropout_scale`.
+    """
+    del decoder_positions
+    if decode and encoder_segment_ids is not None:
+      raise ValueError(
+          'Transformer.decode was given encoder_segment_ids of shape '
+          f'{encoder_segment_ids.shape} together with decode=True; expected '
+          'unpacked examples: decode with pack=False in the data set'
+      )
+    return self.decoder(
+        encoded,
+        decoder_input_tokens.astype(jnp.int32),
+        None
+        if decode
+        else masks.make_decoder_mask(
+            decoder_target_tokens, decoder_segment_ids=decoder_segment_ids
+        ),
+        _make_encoder_decoder_mask(
+            encoder_input_tokens,
+            decoder_target_tokens,
+            encoder_segment_ids=encoder_segment_ids,
+            decoder_segment_ids=decoder_segment_ids,
+            decode=decode,
+        ),
+        deterministic=not enable_dropout,
+        decode=decode,
+        max_decode_length=max_decode_length,
+        dropout_rows=dropout_rows,
+    )
+
+  def __call__(  # noqa: PLR0913 - T5X's signature
+      self,
+      encoder_input_tokens: EncoderTokens,
+      decoder_input_tokens: Tokens,
+      decoder_target_tokens: Tokens,
+      encoder_segment_ids: EncoderTokens | None = None,
+      decoder_segment_ids: Tokens | None = None,
+      encoder_positions: EncoderTokens | None = None,
+      decoder_positions: Tokens | None = None,
+      *,
+      enable_dropout: bool = True,
+      decode: bool = False,
+      dropout_rows: layers.DropoutRows = None,
+  ) -> Float[Array, 'batch length vocab']:
+    """Encodes, then decodes; see there for the arguments."""
+    del encoder_positions
+    encoded = self.encode(
+        encoder_input_tokens,
+        encoder_segment_ids,
+        enable_dropout=enable_dropout,
+        dropout_rows=dropout_rows,
+    )
+    return self.decode(
+        encoded,
+        encoder_input_tokens,
+        decoder_input_tokens,
+        decoder_target_tokens,
+        encoder_segment_ids=encoder_segment_ids,
+        decoder_segment_ids=decoder_segment_ids,
+        decoder_positions=decoder_positions,
+        enable_dropout=enable_dropout,
+        decode=decode,
+        dropout_rows=dropout_rows,
+    )
+
+
+def _make_encoder_decoder_mask(
+    encoder_input_tokens: EncoderTokens,
+    decoder_target_tokens: Tokens,
+    *,
+    encoder_segment_ids: EncoderTokens | None,
+    decoder_segment_ids: Tokens | None,
+    decode: bool,
+) -> masks.Mask:
+  """Lets real targets see the real inputs of their packed example."""
+  looks = jnp.ones_like(decoder_target_tokens) if decode else (
+      decoder_target_tokens
+  )
+  mask = masks.make_attention_mask(looks > 0, encoder_input_tokens > 0)
+  if encoder_segment_ids is None:
+    return mask
+  same_example = masks.make_attention_mask(
+      decoder_segment_ids, encoder_segment_ids, jnp.equal
+  )
+  return masks.combine_masks(mask, same_example)
