@@ -1,0 +1,392 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a training run together in the one right order.
+
+Processes first (the binary starts them), then mesh, data, state, trainer, loop.
+The only file that sees data, checkpoints and trainer together.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import dataclasses
+import time
+from typing import Any
+
+from absl import logging
+import jax
+import numpy as np
+
+from t5wild import run_dir as run_dir_lib
+from t5wild.checkpoints import configs as checkpoint_configs
+from t5wild.checkpoints import initialize
+from t5wild.checkpoints import manager as checkpoint_manager
+from t5wild.data import datasets
+from t5wild.data import device_feed
+from t5wild.models import base as models_base
+from t5wild.partitioning import distributed
+from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import cadence as cadence_lib
+from t5wild.trainer import evaluation
+from t5wild.trainer import loop
+from t5wild.trainer import metrics_manager
+from t5wild.trainer import model_info
+from t5wild.trainer import preemption
+from t5wild.trainer import profiling
+from t5wild.trainer import run_actions
+from t5wild.trainer import run_sinks
+from t5wild.vitals import goodput
+
+
+class BadPlanError(ValueError):
+  """A run that cannot be put together; nothing was compiled."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingPlan:
+  """The arguments of `t5wild.train.train`, checked; see there for each."""
+
+  model: models_base.BaseModel
+  train_dataset_cfg: Any
+  train_eval_dataset_cfg: Any
+  infer_eval_dataset_cfg: Any
+  checkpoint_cfg: checkpoint_configs.CheckpointConfig
+  partitioner: partitioner_lib.BasePartitioner
+  trainer_cls: Callable[..., Any]
+  model_dir: str
+  total_steps: int
+  eval_steps: int | None
+  eval_period: int | None
+  relative_steps: int | None
+  stats_period: int | None
+  random_seed: int | None
+  use_hardware_rng: bool
+  summarize_config_fn: Callable[..., None] | None
+  inference_evaluator_cls: Any
+  get_dataset_fn: Callable[..., Any] | None
+  concurrent_metrics: bool
+  actions: Mapping[str, Sequence[Any]] | None
+  train_eval_get_dataset_fn: Callable[..., Any] | None
+  run_eval_before_training: bool
+  train_state_initializer_cls: Callable[..., Any]
+  use_orbax: bool
+  verify_matching_vocabs_fn: Callable[..., None] | None
+  gc_period: int
+  dry_run: bool
+
+  def __post_init__(self):
+    """Refuses what would fail only after compiling."""
+    if self.infer_eval_dataset_cfg is not None:
+      raise ValueError(
+          'infer_eval_dataset_cfg is set, but evaluation by decoding is not '
+          'built yet: expected None. Bind train.infer_eval_dataset_cfg = None '
+          '(training evaluation by loss and accuracy works).'
+      )
+    if not self.use_orbax:
+      raise ValueError(
+          'use_orbax = False asks for T5X\'s old checkpoint writer; only Orbax '
+          'checkpoints are written here. Drop the binding.'
+      )
+    actions_lib.parse_modes(self.actions)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Data:
+  """What the data side hands over: readers and the shape of a batch."""
+
+  layout: partitioner_lib.DataLayout
+  reader: datasets.Reader
+  eval_datasets: Mapping[str, Iterable[Any]]
+  input_shapes: Mapping[str, tuple[int, ...]]
+  input_types: Mapping[str, Any]
+
+  def abstract_batch(self) -> dict[str, jax.ShapeDtypeStruct]:
+    """The global batch without its numbers."""
+    return {
+        name: jax.ShapeDtypeStruct(shape, self.input_types[name])
+        for name, shape in self.input_shapes.items()
+    }
+
+
+def run_training(plan: TrainingPlan) -> tuple[int, Any]:
+  """Trains as planned.
+
+  Returns:
+    The last step and the train state after it (its abstract shape after a dry
+    run).
+
+  Raises:
+    BadPlanError: Something in the plan cannot work; nothing was compiled.
+    preemption.Preempted: The run was asked to stop and has saved its state.
+  """
+  ledger = goodput.Ledger()
+  with ledger.span('startup'), _as_bad_plan():
+    init_rng, trainer_rng = _make_rngs(plan)
+    data = _open_data(plan)
+    states = plan.train_state_initializer_cls(
+        optimizer_def=plan.model.optimizer_def,
+        init_fn=plan.model.get_initial_variables,
+        input_shapes=data.input_shapes,
+        input_types=data.input_types,
+        partitioner=plan.partitioner,
+    )
+    info = model_info.describe(states, plan.partitioner)
+  if plan.dry_run:
+    model_info.print_dry_run(info)
+    return 0, states.global_train_state_shape
+  with ledger.span('restore'), _as_bad_plan():
+    initial = _first_state(plan, states, init_rng)
+    if initial.dataset_state is not None:
+      data.reader.load_state_dict(initial.dataset_state)
+    trainer = plan.trainer_cls(
+        model=plan.model,
+        train_state=initial.train_state,
+        partitioner=plan.partitioner,
+        train_state_axes=states.train_state_axes,
+        eval_names=tuple(data.eval_datasets),
+        summary_dir=plan.model_dir,
+        rng=trainer_rng,
+    )
+  with contextlib.closing(
+      _Session(plan, data, trainer, ledger, first_step=initial.step)
+  ) as session:
+    session.write_description(info)
+    return session.fit(), trainer.train_state
+
+
+@contextlib.contextmanager
+def _as_bad_plan():
+  try:
+    yield
+  except (ValueError, LookupError, OSError, TypeError) as error:
+    raise BadPlanError(str(error)) from error
+
+
+def _first_state(plan: TrainingPlan, states, rng) -> initialize.InitialState:
+  initial = initialize.initialize_train_state(
+      checkpoint_cfg=plan.checkpoint_cfg,
+      model_dir=plan.model_dir,
+      partitioner=plan.partitioner,
+      train_state_shape=states.global_train_state_shape,
+      train_state_axes=states.train_state_axes,
+      init_fn=states.from_scratch,
+      rng=rng,
+  )
+  logging.info('Start from %s at step %d', initial.source, initial.step)
+  return initial
+
+
+def _make_rngs(plan: TrainingPlan) -> tuple[jax.Array, jax.Array]:
+  """T5X's keys: `PRNGKey(seed)` split into initialisation and trainer."""
+  seed = plan.random_seed
+  if plan.use_hardware_rng or seed is None:
+    jax.config.update('jax_default_prng_impl', 'unsafe_rbg')
+    logging.warning(
+        'Hardware RNG in use (random_seed=%s, use_hardware_rng=%s): dropout '
+        'and initialisation depend on the mesh and cannot be repeated on '
+        'another. Set RANDOM_SEED to a number and use_hardware_rng to False '
+        'for the same losses on every mesh.', seed, plan.use_hardware_rng,
+    )
+  if seed is None:
+    seed = int(distributed.broadcast_one_to_all(np.int32(time.time())))
+    logging.info('random_seed is None: using %d', seed)
+  init_rng, trainer_rng = jax.random.split(jax.random.PRNGKey(seed), 2)
+  return init_rng, trainer_rng
+
+
+def _open_data(plan: TrainingPlan) -> _Data:
+  cfg = plan.train_dataset_cfg
+  layout = plan.partitioner.get_data_layout(cfg.batch_size)
+  verify = plan.verify_matching_vocabs_fn
+  is_transformer = isinstance(plan.model, models_base.BaseTransformerModel)
+  for one in (cfg, plan.train_eval_dataset_cfg):
+    if verify is not None and one is not None and is_transformer:
+      verify(one, plan.model)
+  reader = datasets.make_train_reader(
+      cfg,
+      data_layout=layout,
+      feature_converter_cls=plan.model.FEATURE_CONVERTER_CLS,
+      get_dataset_fn=plan.get_dataset_fn,
+  )
+  logging.info('Training data: %s', reader.promise)
+  eval_datasets = {}
+  if plan.train_eval_dataset_cfg is not None:
+    make = (
+        plan.train_eval_get_dataset_fn or datasets.get_training_eval_datasets
+    )
+    eval_layout = plan.partitioner.get_data_layout(
+        plan.train_eval_dataset_cfg.batch_size
+    )
+    eval_datasets = make(
+        plan.train_eval_dataset_cfg,
+        eval_layout.shard_id,
+        eval_layout.num_shards,
+        plan.eval_steps,
+        plan.model.FEATURE_CONVERTER_CLS,
+    )
+  spec = reader.element_spec
+  return _Data(
+      layout=layout,
+      reader=reader,
+      eval_datasets=eval_datasets,
+      input_shapes={
+          name: (layout.batch_size, *shape[1:])
+          for name, (shape, _) in spec.items()
+      },
+      input_types={name: dtype for name, (_, dtype) in spec.items()},
+  )
+
+
+class _Session:
+  """A run under way: writers, checkpoints, feed, loop."""
+
+  def __init__(self, plan, data: _Data, trainer, ledger, *, first_step: int):
+    """Opens the writers and the checkpoint manager; trains nothing."""
+    self._plan = plan
+    self._data = data
+    self._trainer = trainer
+    self._ledger = ledger
+    self._first_step = first_step
+    self._run_dir = run_dir_lib.RunDir(plan.model_dir)
+    self._total_steps = _total_steps(plan, first_step)
+    save_cfg = plan.checkpoint_cfg.save
+    self._cadence = cadence_lib.Cadence(
+        total_steps=self._total_steps,
+        eval_period=plan.eval_period if data.eval_datasets else None,
+        stats_period=plan.stats_period or plan.eval_period,
+        save_period=save_cfg.period if save_cfg else None,
+        checkpoint_steps=(save_cfg.checkpoint_steps or ()) if save_cfg else (),
+    )
+    self._sinks = run_sinks.RunSinks(
+        self._run_dir,
+        total_steps=self._total_steps,
+        is_writer=jax.process_index() == 0,
+    )
+    self._metrics = metrics_manager.MetricsManager(
+        'train',
+        sinks=self._sinks.of('train'),
+        host=jax.process_index(),
+        cost=model_info.step_cost(plan.model, data.input_shapes),
+    )
+    self._checkpoints = None
+    if save_cfg is not None:
+      self._checkpoints = checkpoint_manager.CheckpointManager(
+          plan.model_dir, config=save_cfg
+      )
+    self._feed = device_feed.DeviceFeed(
+        data.reader, to_device=plan.partitioner.global_batch
+    )
+
+  def write_description(self, info) -> None:
+    """Leaves model-info.txt and the operative config in the run directory."""
+    if jax.process_index() == 0:
+      model_info.write(info, self._run_dir)
+      if self._plan.summarize_config_fn is not None:
+        self._plan.summarize_config_fn(
+            self._plan.model_dir, self._metrics, self._first_step
+        )
+
+  def fit(self) -> int:
+    """Runs the loop; returns the last step."""
+    evaluator = self._make_evaluator()
+    actions = run_actions.RunActions(
+        trainer=self._trainer,
+        train_metrics=self._metrics,
+        evaluator=evaluator,
+        save_checkpoint=self._save,
+        user_actions=actions_lib.parse_modes(self._plan.actions),
+        profiler=profiling.StepProfiler(self._run_dir.profile),
+        save_after_evaluation=self._keeps_best,
+    )
+    with preemption.StopSignal() as stop_signal:
+      self._compile()
+      if self._plan.run_eval_before_training:
+        with self._ledger.span('evaluate'):
+          actions.evaluate(self._first_step)
+      if self._cadence.save_period and self._first_step == 0:
+        self._save(0, None)
+      last = loop.run(
+          step_fn=self._trainer.train_step,
+          feed=self._feed,
+          cadence=self._cadence,
+          actions=actions,
+          first_step=self._first_step,
+          stop_signal=stop_signal,
+          ledger=self._ledger,
+          gc_period=self._plan.gc_period,
+      )
+    with self._ledger.span('finish'):
+      if evaluator is not None:
+        evaluator.close()
+      self._metrics.flush()
+    return last
+
+  @property
+  def _keeps_best(self) -> bool:
+    save_cfg = self._plan.checkpoint_cfg.save
+    return bool(save_cfg and save_cfg.best_metric)
+
+  def _compile(self) -> None:
+    if self._first_step >= self._total_steps:
+      logging.warning(
+          'The state already has %d of %d steps: nothing to train. Raise '
+          'TRAIN_STEPS to go on.', self._first_step, self._total_steps,
+      )
+      return
+    start = time.perf_counter()
+    with self._ledger.span('compile'):
+      self._trainer.compile_train(self._data.abstract_batch())
+    self._metrics.write_scalars(
+        self._first_step,
+        {
+            'timing/compile_seconds': time.perf_counter() - start,
+            'timing/init_or_restore_seconds': self._ledger.seconds()['restore'],
+        },
+    )
+
+  def _make_evaluator(self):
+    if not self._data.eval_datasets:
+      return None
+    managers = {}
+    for task in self._data.eval_datasets:
+      name = f'training_eval/{task}'
+      managers[task] = metrics_manager.MetricsManager(
+          name, sinks=self._sinks.of(name), host=jax.process_index()
+      )
+    return evaluation.TrainingEvaluator(
+        trainer=self._trainer,
+        datasets=self._data.eval_datasets,
+        to_device=self._plan.partitioner.global_batch,
+        managers=managers,
+    )
+
+  def _save(self, step: int, evaluation_values) -> None:
+    if self._checkpoints is None:
+      return
+    self._checkpoints.save(
+        step,
+        self._trainer.train_state,
+        # Position after the batches trained on, not after those read ahead.
+        dataset_state=self._feed.state_dict(),
+        metrics=evaluation_values,
+    )
+
+  def close(self) -> None:
+    """Waits for savers and writers, whatever ended the run."""
+    self._feed.close()
+    if self._checkpoints is not None:
+      self._checkpoints.close()
+    self._metrics.close()
+    self._sinks.close(self._ledger, step=int(self._trainer.train_state.step))
+
+
+def _total_steps(plan: TrainingPlan, first_step: int) -> int:
+  if plan.relative_steps:
+    return first_step + plan.relative_steps
+  if plan.total_steps < first_step:
+    raise ValueError(
+        f'total_steps is {plan.total_steps}, but the checkpoint already has '
+        f'{first_step} steps: expected at least as many. Raise TRAIN_STEPS, or '
+        'train in another MODEL_DIR.'
+    )
+  return plan.total_steps

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild quickstart`: fills in the macros of a recipe and runs it."""
+
+import argparse
+from collections.abc import Sequence
+import os
+import time
+
+from t5wild import exit_codes
+from t5wild import run_dir as run_dir_lib
+
+RECIPE = 'recipes/quickstart.gin'
+DEFAULT_MODEL_DIR = 't5wild_quickstart'
+DEFAULT_STEPS = 600
+MAX_LOSS_FRACTION = 0.75
+
+
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser(
+      prog='t5wild quickstart',
+      description=(
+          'Trains a small byte-level encoder-decoder by span corruption, in '
+          'a few minutes on two CPU cores. Run again, it resumes. Other flags '
+          '(--gin.NAME=value, ...) go to `t5wild train` as they are.'
+      ),
+  )
+  parser.add_argument(
+      '--text',
+      metavar='PATH',
+      help='your own text: a file, a folder or a glob; without it, the '
+      "Python standard library's sources",
+  )
+  parser.add_argument(
+      '--model_dir',
+      default=DEFAULT_MODEL_DIR,
+      help='folder of everything the run leaves (default: %(default)s)',
+  )
+  parser.add_argument(
+      '--steps',
+      type=int,
+      default=DEFAULT_STEPS,
+      help='number of updates to train to (default: %(default)s)',
+  )
+  return parser
+
+
+def _train_argv(options, rest: Sequence[str]) -> list[str]:
+  argv = [
+      't5wild train',
+      f'--gin_file={RECIPE}',
+      f"--gin.MODEL_DIR='{options.model_dir}'",
+      f'--gin.TRAIN_STEPS={options.steps}',
+  ]
+  if options.text:
+    argv.append(f"--gin.TEXT='{os.path.abspath(options.text)}'")
+  return [*argv, *rest]
+
+
+def _check(options) -> str | None:
+  """Returns what is wrong with the options, or None."""
+  if options.steps < 1:
+    return (
+        f'--steps is {options.steps}: expected at least 1. Leave it out for '
+        f'{DEFAULT_STEPS}.'
+    )
+  if "'" in options.model_dir or "'" in (options.text or ''):
+    return (
+        f'a path holds a quote: {options.model_dir!r}, {options.text!r}. '
+        'Expected paths without one; rename the folder.'
+    )
+  return None
+
+
+def _summary(model_dir: str) -> list[str]:
+  from t5wild.quickstart import held_out  # after training, JAX is there
+
+  results = held_out.load_results(model_dir)
+  if not results:
+    return ['No evaluation finished, so there is nothing to compare.']
+  first, last = results[0], results[-1]
+  fraction = last.nats_per_byte / last.unigram_entropy
+  verdict = 'at most' if fraction <= MAX_LOSS_FRACTION else 'MORE THAN'
+  lines = [
+      '',
+      'Held-out text (files the model never saw; sentinels not counted):',
+      f'  loss before   {first.nats_per_byte:.3f} nats per byte '
+      f'(step {first.step})',
+      f'  loss after    {last.nats_per_byte:.3f} nats per byte '
+      f'(step {last.step})',
+      f'  unigram       {last.unigram_entropy:.3f} nats per byte: the loss is '
+      f'{fraction:.2f} x that, {verdict} {MAX_LOSS_FRACTION}',
+      f'  infilling     {100 * last.exact_fraction:.1f} % of {last.num_spans} '
+      'spans exactly right; the most frequent byte would get '
+      f'{100 * last.most_frequent_fraction:.1f} %',
+      '',
+      'Infilled examples, gaps in brackets (true text first):',
+  ]
+  for example in last.examples:
+    for name in ('true', 'infilled'):
+      lines += [f'  --- {name}', *_indented(example[name])]
+  return lines
+
+
+def _indented(text: str) -> list[str]:
+  return ['  | ' + line for line in text.splitlines()]
+
+
+def _draw(model_dir: str) -> str:
+  from t5wild.quickstart import held_out
+  from t5wild.reports import loss_curve
+
+  results = held_out.load_results(model_dir)
+  levels = (
+      {'unigram entropy of the text': results[-1].unigram_entropy}
+      if results else None
+  )
+  return loss_curve.draw(
+      model_dir, levels=levels, title='t5wild quickstart: nats per target token'
+  )
+
+
+def _next_commands(options) -> list[str]:
+  model_dir = options.model_dir
+  text = f' --text {options.text}' if options.text else ''
+  gin_text = (
+      f" --gin.TEXT={os.path.abspath(options.text)}" if options.text else ''
+  )
+  return [
+      '',
+      'Next:',
+      f'  t5wild quickstart{text} --model_dir {model_dir} --steps '
+      f'{2 * options.steps}',
+      '      resumes and trains on',
+      '  XLA_FLAGS=--xla_force_host_platform_device_count=8 \\',
+      f'  t5wild train --gin_file={RECIPE} --gin.MODEL_DIR={model_dir}_mesh'
+      f'{gin_text} \\',
+      '      --gin.partitioning.PjitPartitioner.num_partitions=2',
+      '      the same run, and the same losses, on a mesh of 4 x 2 devices',
+      f'  tensorboard --logdir {model_dir}',
+      f'  less {run_dir_lib.RunDir(model_dir).operative_config_gin}',
+  ]
+
+
+def main(argv: Sequence[str]) -> int:
+  """Runs the quickstart.
+
+  Args:
+    argv: Arguments after `t5wild quickstart`.
+
+  Returns:
+    One of `exit_codes`.
+  """
+  options, rest = _parser().parse_known_args(list(argv))
+  problem = _check(options)
+  if problem:
+    print(problem)  # noqa: T201 -- the command's product
+    return exit_codes.BAD_CONFIG.code
+  start = time.monotonic()
+  from t5wild import train  # JAX and TensorFlow: not for --help
+
+  code = train.run(_train_argv(options, rest))
+  if code:
+    return code
+  lines = [
+      *_summary(options.model_dir),
+      '',
+      f'Loss curve:  {_draw(options.model_dir)}',
+      f'Took {time.monotonic() - start:.0f} s.',
+      *_next_commands(options),
+  ]
+  print('\n'.join(lines))  # noqa: T201 -- the command's product
+  return exit_codes.DONE.code

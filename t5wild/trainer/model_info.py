@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a state consists of: names, shapes, shardings, bytes per device."""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import math
+from typing import Any
+
+from absl import logging
+import flax
+import gin
+import jax
+
+from t5wild import hardware
+from t5wild import run_dir as run_dir_lib
+from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.planner import formulas
+from t5wild.trainer import initializer
+from t5wild.trainer import metrics_manager
+
+_FLOAT32_BYTES = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Variable:
+  """One array of the state.
+
+  Attributes:
+    name: Path joined by '/': `target/encoder/...`.
+    shape: Global shape.
+    dtype: Name of its dtype.
+    spec: How it lies on the mesh.
+    bytes_per_device: Bytes of one device's shard.
+  """
+
+  name: str
+  shape: tuple[int, ...]
+  dtype: str
+  spec: str
+  bytes_per_device: int
+
+  @property
+  def size(self) -> int:
+    """Number of elements of the global array."""
+    return math.prod(self.shape)
+
+  @property
+  def is_parameter(self) -> bool:
+    """Whether it belongs to the model, not to the optimiser."""
+    return self.name.startswith('target/')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelInfo:
+  """All arrays of a state, and the mesh they lie on."""
+
+  variables: Sequence[Variable]
+  mesh: Mapping[str, int]
+
+  @property
+  def num_parameters(self) -> int:
+    """Elements of the model's parameters."""
+    return sum(v.size for v in self.variables if v.is_parameter)
+
+  def bytes_by_kind(self) -> dict[str, int]:
+    """Bytes per device of parameters, optimiser state and gradients."""
+    parameters = [v for v in self.variables if v.is_parameter]
+    others = [v for v in self.variables if not v.is_parameter]
+    return {
+        'parameters': sum(v.bytes_per_device for v in parameters),
+        'optimizer state': sum(v.bytes_per_device for v in others),
+        'gradients (float32)': sum(
+            v.bytes_per_device // _itemsize(v.dtype) * _FLOAT32_BYTES
+            for v in parameters
+        ),
+    }
+
+  def text(self) -> str:
+    """The whole description, a line an array."""
+    lines = [f'mesh: {_mesh_text(self.mesh)}', '']
+    width = max(len(v.name) for v in self.variables)
+    for v in self.variables:
+      lines.append(
+          f'{v.name:<{width}}  {v.size:>12,}  {v.shape!s:<20}  {v.dtype:<9}  '
+          f'{v.spec}'
+      )
+    lines += ['', f'parameters: {self.num_parameters:,}']
+    lines += [
+        f'bytes per device, {kind}: {count:,}'
+        for kind, count in self.bytes_by_kind().items()
+    ]
+    return '\n'.join(lines) + '\n'
+
+
+def describe(
+    states: initializer.TrainStateInitializer,
+    partitioner: partitioner_lib.BasePartitioner,
+) -> ModelInfo:
+  """Describes the state that `states` would make; allocates nothing."""
+  shapes = _flat(states.global_train_state_shape.state_dict())
+  specs = _flat(states.train_state_axes.state_dict())
+  mesh = dict(partitioner.mesh.shape)
+  variables = []
+  for name, leaf in sorted(shapes.items()):
+    spec = specs.get(name)
+    variables.append(
+        Variable(
+            name=name,
+            shape=tuple(leaf.shape),
+            dtype=leaf.dtype.name,
+            spec=str(spec),
+            bytes_per_device=_shard_bytes(leaf, spec, mesh),
+        )
+    )
+  return ModelInfo(variables=variables, mesh=mesh)
+
+
+def write(info: ModelInfo, run_dir: run_dir_lib.RunDir) -> None:
+  """Writes model-info.txt."""
+  from etils import epath  # bucket paths as well as folders
+
+  path = epath.Path(run_dir.model_info)
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text(info.text())
+  logging.info(
+      '%s parameters on mesh %s; details in %s',
+      f'{info.num_parameters:,}', _mesh_text(info.mesh), path,
+  )
+
+
+def print_dry_run(
+    info: ModelInfo, *, compiled: Any = None, stream: Any = None
+) -> None:
+  """Prints what a run would be made of, and its operative config.
+
+  Args:
+    info: The state's description.
+    compiled: The compiled train step, for its temporary memory; may be None.
+    stream: Where to print; None means standard output.
+  """
+  lines = [info.text()]
+  memory = None if compiled is None else compiled.memory_analysis()
+  if memory is not None:
+    lines.append(
+        'bytes per device, activations and other temporaries of the compiled '
+        f'step on {jax.default_backend()}: {memory.temp_size_in_bytes:,}\n'
+    )
+  lines.append('operative config:\n' + gin.operative_config_str())
+  print('\n'.join(lines), file=stream)
+
+
+def step_cost(
+    model: Any, input_shapes: Mapping[str, tuple[int, ...]]
+) -> metrics_manager.StepCost | None:
+  """What MFU is computed from; None when the network is not ours to count."""
+  config = getattr(getattr(model, 'module', None), 'config', None)
+  targets = input_shapes.get('decoder_target_tokens')
+  if config is None or targets is None:
+    return None
+  try:
+    shape = formulas.model_shape_of(config)
+  except AttributeError as error:
+    logging.info('No MFU: the network config does not tell its sizes (%s)',
+                 error)
+    return None
+  inputs = input_shapes.get('encoder_input_tokens', (0, 0))
+  chip = hardware.chip_of(jax.devices()[0].device_kind)
+  return metrics_manager.StepCost(
+      flops_per_step=formulas.train_step_flops(
+          shape,
+          batch=targets[0],
+          input_length=inputs[1],
+          target_length=targets[1],
+      ),
+      peak_flops_per_second=_peak(chip, str(config.dtype)),
+  )
+
+
+def _peak(chip: hardware.Chip | None, dtype: str) -> float | None:
+  if chip is None:
+    return None
+  try:
+    peak = chip.peak(dtype)
+  except ValueError:
+    return None
+  # Virtual CPU devices share the cores that the measured peak is of; several
+  # processes on one machine share them too, which no process can see.
+  return peak if chip.measured else peak * jax.device_count()
+
+
+def _flat(state_dict: Mapping[str, Any]) -> dict[str, Any]:
+  flat = flax.traverse_util.flatten_dict(state_dict, sep='/')
+  return {name: leaf for name, leaf in flat.items() if leaf is not None}
+
+
+def _shard_bytes(leaf, spec, mesh: Mapping[str, int]) -> int:
+  pieces = 1
+  for entry in spec or ():
+    axes = (entry,) if isinstance(entry, str) else tuple(entry or ())
+    pieces *= math.prod(mesh[axis] for axis in axes)
+  return math.prod(leaf.shape) * leaf.dtype.itemsize // pieces
+
+
+def _itemsize(dtype: str) -> int:
+  return jax.numpy.dtype(dtype).itemsize
+
+
+def _mesh_text(mesh: Mapping[str, int]) -> str:
+  return ' x '.join(f'{axis} {size}' for axis, size in mesh.items())

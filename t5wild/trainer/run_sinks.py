@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The places one run writes its numbers to, opened once and shared."""
+
+from collections.abc import Sequence
+
+import jax
+
+from t5wild import run_dir as run_dir_lib
+from t5wild.trainer import sinks
+from t5wild.vitals import goodput
+
+
+class RunSinks:
+  """One JSONL file and one progress line; TensorBoard by collection.
+
+  Only the writing process has sinks: metrics are reduced over all devices, so
+  every process would write the same.
+  """
+
+  def __init__(
+      self, run_dir: run_dir_lib.RunDir, *, total_steps: int, is_writer: bool
+  ):
+    """Opens what all collections share.
+
+    Args:
+      run_dir: Where files go.
+      total_steps: Step at which the progress line is done.
+      is_writer: Whether this process writes.
+    """
+    self._run_dir = run_dir
+    self._shared: list[sinks.Sink] = []
+    self._of: dict[str, Sequence[sinks.Sink]] = {}
+    self._is_writer = is_writer
+    if is_writer:
+      on_cpu = jax.devices()[0].platform == 'cpu'
+      self._shared = [
+          sinks.JsonlSink(run_dir.metrics_jsonl),
+          sinks.ProgressSink(
+              total_steps=total_steps,
+              mfu_note='of measured CPU peak' if on_cpu else '',
+          ),
+      ]
+
+  def of(self, collection: str) -> Sequence[sinks.Sink]:
+    """Sinks of `train`, `training_eval/TASK`, ...; empty where none writes."""
+    if not self._is_writer:
+      return ()
+    if collection not in self._of:
+      self._of[collection] = (
+          *self._shared,
+          sinks.TensorBoardSink(
+              self._run_dir.summaries(collection), collection=collection
+          ),
+      )
+    return self._of[collection]
+
+  def close(self, ledger: goodput.Ledger, *, step: int) -> None:
+    """Writes where the run's time went and closes everything."""
+    if self._shared:
+      self._shared[0].write(ledger.records(step=step, host=0))
+    for opened in self._of.values():
+      opened[-1].close()
+    for sink in self._shared:
+      sink.close()
