@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Resolves the names of gin files to Python objects, as gin itself would.
+
+A file with `from __gin__ import dynamic_registration` names objects through
+its own imports; any other file names what was registered with gin before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import sys
+import types
+from typing import Any
+
+import gin
+from gin import config_parser
+
+from t5wild.gin_config import reader
+
+# T5X kept these in `utils`; here each has its noun. On the command line the old
+# prefix still finds the one object of that name.
+_T5X_PREFIXES = ('utils.',)
+
+
+class UnknownNameError(LookupError):
+  """A name that nothing answers to; the message says which part failed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+  """A function or class that a gin name resolved to.
+
+  `statement` is the import it came by (None: gin's own registry), and `path`
+  its name in that file, starting with the imported symbol.
+  """
+
+  value: Callable[..., Any]
+  path: str
+  statement: config_parser.ImportStatement | None = None
+
+  @property
+  def identity(self) -> int:
+    """Equal for two names of one object."""
+    return id(_unwrapped(self.value))
+
+  @property
+  def signature_source(self) -> Callable[..., Any]:
+    """The object whose signature gin binds."""
+    return _unwrapped(self.value)
+
+  @property
+  def names(self) -> tuple[str, ...]:
+    """Every dotted name by which people may call it."""
+    source = self.signature_source
+    name = getattr(source, '__qualname__', self.path.rsplit('.', 1)[-1])
+    return (self.path, f'{getattr(source, "__module__", "")}.{name}')
+
+  @property
+  def is_ours(self) -> bool:
+    """Whether it is defined in t5wild."""
+    module = getattr(self.signature_source, '__module__', None) or ''
+    return module.split('.')[0] == 't5wild'
+
+
+class Symbols:
+  """The symbols one gin file sees."""
+
+  def __init__(self) -> None:
+    """Starts without a symbol."""
+    self.is_dynamic = False
+    self.table: dict[
+        str, tuple[Any, config_parser.ImportStatement | None]
+    ] = {}
+
+  def add(self, statement: config_parser.ImportStatement) -> None:
+    """Imports what `statement` names; ImportError says why it cannot."""
+    if statement.module.startswith('__gin__.'):
+      self.is_dynamic = True
+      builtins = types.SimpleNamespace(
+          macro=gin.config.macro, singleton=gin.config.singleton
+      )
+      self.table['gin'] = (builtins, None)
+      return
+    if statement.is_from or statement.alias:
+      module = importlib.import_module(statement.module)
+    else:
+      importlib.import_module(statement.module)
+      module = sys.modules[statement.module.split('.')[0]]
+    self.table[statement.bound_name()] = (module, statement)
+
+  def find(self, name: str) -> Target:
+    """The object called `name`; raises UnknownNameError."""
+    if not self.is_dynamic:
+      return _registered(name)
+    symbol, *attributes = name.split('.')
+    if symbol not in self.table:
+      hint = reader.did_you_mean(symbol, list(self.table))
+      raise UnknownNameError(
+          f'{symbol!r} is not imported by this file{hint}'
+      )
+    value, statement = self.table[symbol]
+    for position, attribute in enumerate(attributes):
+      parent = '.'.join([symbol, *attributes[:position]])
+      if not hasattr(value, attribute):
+        hint = reader.did_you_mean(attribute, dir(value))
+        raise UnknownNameError(f'{parent!r} has no {attribute!r}{hint}')
+      value = getattr(value, attribute)
+    if not callable(value):
+      raise UnknownNameError(
+          f'{name!r} is a {type(value).__name__}, no function and no class'
+      )
+    return Target(value, name, statement)
+
+
+class CommandLineNames:
+  """What flags may call the objects that the files named.
+
+  A name is looked for among the symbols of all files, then as the ending of a
+  full name (`DatasetConfig`, `train.train`), then in gin's registry.
+  """
+
+  def __init__(self, tables: Iterable[Symbols], targets: Iterable[Target]):
+    """Knows the symbols and the objects of all files read so far."""
+    self._symbols = Symbols()
+    self._symbols.is_dynamic = True
+    for table in tables:
+      self._symbols.table.update(table.table)
+    self._targets = list(targets)
+
+  def find(self, name: str) -> Target:
+    """The object called `name`; raises UnknownNameError."""
+    try:
+      return self._symbols.find(name)
+    except UnknownNameError as error:
+      first = error
+    for attempt in _spellings(name):
+      found = self._ending(attempt)
+      if found is not None:
+        return found
+    try:
+      return _registered(name)
+    except UnknownNameError:
+      pass
+    known = [each for target in self._targets for each in target.names]
+    hint = reader.did_you_mean(name, known)
+    if not hint:
+      raise first
+    raise UnknownNameError(f'nothing is called {name!r}{hint}')
+
+  def _ending(self, name: str) -> Target | None:
+    matches = {}
+    for target in self._targets:
+      if any(f'.{full}'.endswith(f'.{name}') for full in target.names):
+        matches.setdefault(target.identity, target)
+    if len(matches) > 1:
+      raise UnknownNameError(
+          f'{name!r} may mean any of '
+          f'{sorted(target.path for target in matches.values())}'
+      )
+    return next(iter(matches.values()), None)
+
+
+def import_problem(
+    statement: config_parser.ImportStatement, error: ImportError
+) -> str:
+  """What is wrong with an import, with close names of modules."""
+  missing = getattr(error, 'name', None) or statement.module
+  hint = ''
+  parent, _, last = statement.module.rpartition('.')
+  if missing == statement.module and parent in sys.modules:
+    siblings = _submodules(sys.modules[parent])
+    hint = reader.did_you_mean(last, siblings)
+  return f'cannot import {statement.module!r} ({error}){hint}'
+
+
+def _spellings(name: str) -> Sequence[str]:
+  shorter = [
+      name.removeprefix(prefix)
+      for prefix in _T5X_PREFIXES
+      if name.startswith(prefix)
+  ]
+  return [name, *shorter]
+
+
+def _submodules(package: types.ModuleType) -> list[str]:
+  path = getattr(package, '__path__', [])
+  return [module.name for module in pkgutil.iter_modules(path)]
+
+
+def _registered(name: str) -> Target:
+  """Looks `name` up in gin's own registry, where endings are enough."""
+  registry = gin.config._REGISTRY
+  try:
+    found = registry.get_match(name)
+  except KeyError as error:
+    raise UnknownNameError(str(error).strip('\'"')) from error
+  if found is None:
+    hint = reader.did_you_mean(name, [key for key, _ in registry.items()])
+    raise UnknownNameError(f'nothing called {name!r} is registered{hint}')
+  return Target(found.wrapped, name)
+
+
+def _unwrapped(value: Callable[..., Any]) -> Callable[..., Any]:
+  return value if inspect.isclass(value) else inspect.unwrap(value)

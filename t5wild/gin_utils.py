@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""gin for the binaries: T5X's flags, checked parsing, and what a run records.
+
+Configurations are refused before anything is compiled: `gin_config/lint` says
+what is refused and why. The small functions at the end are for use inside gin
+files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+import os
+import pathlib
+import sys
+from typing import Any
+
+from absl import app
+from absl import flags
+from absl import logging
+import gin
+
+from t5wild.gin_config import flags as gin_flags
+from t5wild.gin_config import lint as lint_lib
+from t5wild.gin_config import operative
+from t5wild.gin_config import reader
+
+GinError = reader.GinError
+gin_root = reader.gin_root
+lint = lint_lib.lint
+operative_config_str = operative.operative_config_str
+rewrite_gin_args = gin_flags.rewrite_gin_args
+
+_CONFIG_TEXT_NAME = 'config'
+
+
+def define_gin_flags() -> None:
+  """Defines T5X's gin flags, once per process."""
+  if 'gin_file' in flags.FLAGS:
+    return
+  flags.DEFINE_multi_string(
+      'gin_file',
+      None,
+      'A gin file. May be given several times: later files override earlier '
+      'ones. Looked for in the working directory, in --gin_search_paths, then '
+      "among t5wild's own (--gin_file=recipes/quickstart.gin).",
+  )
+  flags.DEFINE_multi_string(
+      'gin_bindings',
+      [],
+      'One gin binding, the same as --gin.NAME=VALUE. Overrides every file.',
+  )
+  flags.DEFINE_list(
+      'gin_search_paths', ['.'], 'Comma-separated folders of gin files.'
+  )
+
+
+def parse_gin_flags(
+    gin_search_paths: Sequence[str],
+    gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
+    skip_unknown: bool | Sequence[str] = False,
+    finalize_config: bool = True,
+) -> None:
+  """Checks gin files and bindings, then makes them gin's configuration.
+
+  Args:
+    gin_search_paths: folders for gin files, after the working directory.
+    gin_files: read in order; later ones override earlier ones.
+    gin_bindings: `NAME = value` each; they override every file. A value that
+      is no gin literal is taken as a string.
+    skip_unknown: names that may be unknown: all (True), none, or a list.
+    finalize_config: whether to lock the configuration afterwards.
+
+  Raises:
+    GinError: everything that is wrong, in one message, with files and lines.
+  """
+  files = [
+      reader.read_file(path, search_paths=gin_search_paths)
+      for path in gin_files or ()
+  ]
+  bindings = []
+  for text in map(gin_flags.quoted, gin_bindings or ()):
+    from_flag = reader.read_text(text, search_paths=gin_search_paths)
+    if all(isinstance(s, reader.Binding) for s in from_flag.statements):
+      bindings.extend(from_flag.statements)
+    else:  # an import or an include
+      files.append(from_flag)
+  report = lint_lib.lint(files, bindings, skip_unknown=skip_unknown)
+  for hint in report.hints:
+    logging.warning('%s', hint)
+  report.raise_errors()
+  for file in files:
+    _load(file, skip_unknown)
+  for binding in bindings:
+    text = gin_flags.to_gin_text(binding, report.flag_names)
+    gin.parse_config(
+        reader.named_text(text, name=reader.COMMAND_LINE), skip_unknown
+    )
+  if finalize_config:
+    gin.finalize()
+  logging.info('gin configuration:\n%s', get_gin_config_str())
+
+
+def run(main: Callable[[Sequence[str]], Any]) -> None:
+  """`app.run` with `--gin.NAME=VALUE` flags understood."""
+  app.run(
+      main,
+      flags_parser=lambda args: app.parse_flags_with_usage(
+          list(rewrite_gin_args(args))
+      ),
+  )
+
+
+@gin.configurable
+def get_gin_config_str(show_provenance: bool = False) -> str:
+  """The configuration as given, macros and all, as gin text.
+
+  Args:
+    show_provenance: kept for T5X recipes; gin 0.5 has no provenance to show.
+  """
+  if show_provenance:
+    logging.warning('gin cannot show where a binding came from.')
+  return gin.config_str()
+
+
+@gin.register
+def summarize_gin_config(
+    model_dir: str, summary_writer: Any, step: int
+) -> None:
+  """Writes `operative_config.gin` to `model_dir`, and it as a text summary.
+
+  Args:
+    model_dir: the run's folder or bucket.
+    summary_writer: has `write_text(step, name, text)`, or clu's `write_texts`;
+      None writes no summary.
+    step: the step the summary is written at.
+  """
+  if not _is_first_process():
+    return
+  text = operative_config_str()
+  _write(model_dir, 'operative_config.gin', text)
+  if summary_writer is None:
+    return
+  markdown = gin.markdown(text)
+  if hasattr(summary_writer, 'write_texts'):
+    summary_writer.write_texts(step, {_CONFIG_TEXT_NAME: markdown})
+  else:
+    summary_writer.write_text(step, _CONFIG_TEXT_NAME, markdown)
+  summary_writer.flush()
+
+
+@gin.configurable
+def sum_fn(var1: Any = gin.REQUIRED, var2: Any = gin.REQUIRED) -> Any:
+  """`var1 + var2`, for gin files."""
+  return var1 + var2
+
+
+@gin.configurable
+def bool_fn(var1: Any = gin.REQUIRED) -> bool:
+  """`bool(var1)`, for gin files."""
+  return bool(var1)
+
+
+@gin.configurable
+def string_split_fn(
+    text: str = gin.REQUIRED,
+    separator: str = gin.REQUIRED,
+    maxsplit: int = -1,
+    index: int | None = None,
+) -> list[str] | str:
+  """`text.split(...)`, or its part `index`, for gin files."""
+  parts = text.split(separator, maxsplit)
+  return parts if index is None else parts[index]
+
+
+def _load(file: reader.GinFile, skip_unknown: bool | Sequence[str]) -> None:
+  """Gives `file` to gin, its includes being the files that were checked.
+
+  gin looks for included files by its own rules, and takes an import of a
+  user's package on the way; so each stretch between two includes is parsed on
+  its own, the rest blanked so that line numbers stay.
+  """
+  start = 1
+  for stop, included in _stretches(file):
+    text = _only_lines(file, start, stop)
+    gin.parse_config(reader.named_text(text, name=file.path), skip_unknown)
+    if included is not None:
+      _load(included, skip_unknown)
+    start = stop + 1
+
+
+def _stretches(
+    file: reader.GinFile,
+) -> Iterator[tuple[int, reader.GinFile | None]]:
+  """The line of each include with its file, then the end of `file`."""
+  for statement in file.statements:
+    if isinstance(statement, reader.Include):
+      yield statement.place.line, statement.file
+  yield len(file.text.splitlines()) + 1, None
+
+
+def _only_lines(file: reader.GinFile, start: int, stop: int) -> str:
+  """Text of lines `start` to before `stop`, after the imports above them."""
+  imports = {
+      statement.place.line
+      for statement in file.statements
+      if isinstance(statement, reader.Import) and statement.place.line < stop
+  }
+  return ''.join(
+      line if number in imports or start <= number < stop else '\n'
+      for number, line in enumerate(file.text.splitlines(keepends=True), 1)
+  )
+
+
+def _is_first_process() -> bool:
+  """Whether this is process 0; without JAX there is only one."""
+  jax = sys.modules.get('jax')
+  return jax is None or jax.process_index() == 0
+
+
+def _write(folder: str, name: str, text: str) -> None:
+  if '://' not in str(folder):
+    path = pathlib.Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / name).write_text(text, encoding='utf-8')
+    return
+  from etils import epath  # cloud paths only
+
+  epath.Path(os.fspath(folder)).mkdir(parents=True, exist_ok=True)
+  (epath.Path(os.fspath(folder)) / name).write_text(text)
