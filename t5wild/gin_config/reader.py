@@ -151,7 +151,7 @@ class _Values(config_parser.ParserDelegate):
 
 def gin_root() -> pathlib.Path:
   """Folder of our own gin files, in a wheel and in a checkout alike."""
-  package = pathlib.Path(__file__).resolve().parent
+  package = pathlib.Path(__file__).resolve().parents[1]
   installed = package / 'gin_files'
   return installed if installed.is_dir() else package.parent / 'gin'
 

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where gin files are looked for, and what is refused while reading them."""
+
+import os
+
+import pytest
+
+from t5wild.gin_config import reader
+
+
+def _touch(folder, name, text='A = 1\n'):
+  path = folder / name
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text(text, encoding='utf-8')
+  return str(path)
+
+
+def test_working_directory_then_search_paths_then_our_own_files(
+    tmp_path, monkeypatch
+):
+  places = [tmp_path / name for name in ('cwd', 'first', 'second', 'ours')]
+  for place in places:
+    place.mkdir()
+  monkeypatch.chdir(places[0])
+  monkeypatch.setattr(reader, 'gin_root', lambda: places[3])
+  search = [str(places[1]), str(places[2])]
+  for place in reversed(places):
+    expected = _touch(place, 'runs/a.gin')
+    found = reader.find_file('runs/a.gin', search_paths=search)
+    assert os.path.realpath(found) == os.path.realpath(expected)
+
+
+def test_a_file_in_an_importable_package_is_found(tmp_path, monkeypatch):
+  expected = _touch(tmp_path, 'some_project/configs/a.gin')
+  monkeypatch.syspath_prepend(str(tmp_path))
+  assert reader.find_file('some_project/configs/a.gin') == expected
+
+
+def test_a_resolver_is_asked_last(tmp_path, monkeypatch):
+  expected = _touch(tmp_path, 'b.gin')
+  monkeypatch.setattr(reader, '_RESOLVERS', [])
+  reader.register_resolver({'old/path.gin': expected}.get)
+  assert reader.find_file('old/path.gin') == expected
+
+
+def test_a_missing_file_names_the_places_and_close_names(tmp_path, monkeypatch):
+  monkeypatch.setattr(reader, 'gin_root', lambda: tmp_path)
+  _touch(tmp_path, 'runs/pretrain.gin')
+  with pytest.raises(reader.GinError) as raised:
+    reader.read_file('runs/pretrian.gin', search_paths=['/some/where'])
+  message = str(raised.value)
+  assert "did you mean 'runs/pretrain.gin'" in message
+  assert "'/some/where'" in message
+  assert '--gin_search_paths=FOLDER' in message
+
+
+def test_a_missing_include_names_its_line(tmp_path):
+  path = _touch(tmp_path, 'a.gin', "A = 1\ninclude 'none.gin'\n")
+  with pytest.raises(reader.GinError, match='a.gin:2: include') as raised:
+    reader.read_file(path)
+  assert "no gin file 'none.gin'" in str(raised.value)
+
+
+def test_files_that_include_each_other_are_refused(tmp_path):
+  first, second = str(tmp_path / 'a.gin'), str(tmp_path / 'b.gin')
+  _touch(tmp_path, 'a.gin', f'include {second!r}\n')
+  _touch(tmp_path, 'b.gin', f'include {first!r}\n')
+  with pytest.raises(reader.GinError, match='includes itself'):
+    reader.read_file(first)
+
+
+@pytest.mark.parametrize(
+    ('text', 'line'),
+    [
+        ('A = 1\nB = [1,\n', 2),
+        ('A = 1\nB = some text\n', 2),
+        ('A = 1\nB\n', 2),
+        ("A = 'open\n", 1),
+        ('a.b:\nc = 1\n', 2),
+        ('A = $\n', 1),
+    ],
+)
+def test_a_syntax_error_names_its_line(tmp_path, text, line):
+  path = _touch(tmp_path, 'a.gin', text)
+  with pytest.raises(reader.GinError) as raised:
+    reader.read_file(path)
+  assert str(raised.value).startswith(f'{path}:{line}: ')
+
+
+def test_statements_keep_their_lines_and_values(tmp_path):
+  path = _touch(tmp_path, 'a.gin', (
+      '# head\n'
+      'import os\n'
+      'x/a.b.c = [%M, @s/f(), (1, 2), {"k": @g}]\n'
+      'a.b:\n'
+      '  d = 1\n'
+  ))
+  imported, binding, block, inner = reader.read_file(path).statements
+  assert imported.place.line == 2
+  assert (binding.scope, binding.name, binding.parameter) == ('x', 'a.b', 'c')
+  assert binding.value == [
+      reader.Macro('M'),
+      reader.Reference(('s',), 'f', is_called=True),
+      (1, 2),
+      {'k': reader.Reference((), 'g', is_called=False)},
+  ]
+  assert (block.name, block.place.line) == ('a.b', 4)
+  assert (inner.key, inner.place.line) == ('a.b.d', 5)
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('1', True), ('-1.5e3', True), ("'a'", True), ('None', True),
+        ('[1, 2]', True), ("{'a': 1}", True), ('@a.b()', True), ('%M', True),
+        ('/tmp/x', False), ('gs://b/x', False), ('my.task', False),
+        ('a b', False), ('true', False), ('', False), ('1 2', False),
+        ('8x', False), ('c4_v220', False), ('1\ny = 2', False),
+    ],
+)  # fmt: skip
+def test_a_value_is_exactly_one_gin_value(text, expected):
+  assert reader.is_value(text) is expected
+
+
+def test_our_own_gin_files_are_found_whatever_the_working_directory(
+    tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  path = reader.find_file('runs/pretrain.gin')
+  assert os.path.samefile(path, reader.gin_root() / 'runs' / 'pretrain.gin')
