@@ -24,7 +24,7 @@ class TrainStateInitializer:
     train_state_axes: The state with `PartitionSpec` leaves.
   """
 
-  def __init__(  # noqa: PLR0913 -- T5X's signature
+  def __init__(
       self,
       optimizer_def: optimizers_base.OptimizerDef | None,
       init_fn: Callable[..., Any],
