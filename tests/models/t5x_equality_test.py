@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The encoder-decoder model gives the numbers T5X itself gave."""
+
+from flax import traverse_util
+import jax
+import numpy as np
+import pytest
+
+_Z = 1e-4
+_VARIANTS = {
+    'base_z1e-4': {'z_loss': _Z},
+    'z0': {},
+    'ls0.1_z1e-4': {'z_loss': _Z, 'label_smoothing': 0.1},
+    'const1000': {'z_loss': _Z, 'loss_normalizing_factor': 1000},
+    'NUM_REAL_TARGET_TOKENS': {
+        'z_loss': _Z,
+        'loss_normalizing_factor': 'NUM_REAL_TARGET_TOKENS',
+    },
+    'NUM_TOTAL_TARGET_TOKENS': {
+        'z_loss': _Z,
+        'loss_normalizing_factor': 'NUM_TOTAL_TARGET_TOKENS',
+    },
+    'AVERAGE_PER_SEQUENCE': {
+        'z_loss': _Z,
+        'loss_normalizing_factor': 'AVERAGE_PER_SEQUENCE',
+    },
+}
+# The project's promise: losses to 1e-6 relative, gradients to 1e-5 of each
+# tensor's largest value (float32 sums in another order).
+_LOSS_RTOL = 1e-6
+_GRADIENT_RTOL = 1e-5
+
+
+def _expected_metrics(t5x_run, variant):
+  prefix = f'metrics/{variant}/'
+  return {
+      name.removeprefix(prefix): value
+      for name, value in t5x_run.outputs.items()
+      if name.startswith(prefix)
+  }
+
+
+def _assert_loss_and_metrics(t5x_run, variant, loss, metrics):
+  np.testing.assert_allclose(
+      loss, t5x_run.outputs[f'loss/{variant}'], rtol=_LOSS_RTOL
+  )
+  expected = _expected_metrics(t5x_run, variant)
+  computed = {name: metrics[name].compute() for name in expected}
+  jax.tree.map(
+      lambda ours, theirs: np.testing.assert_allclose(
+          ours, theirs, rtol=_LOSS_RTOL
+      ),
+      computed,
+      expected,
+  )
+  others = {name for name in metrics if not name.startswith('timing/')}
+  assert others == set(expected)
+
+
+@pytest.mark.parametrize('variant', _VARIANTS)
+def test_loss_and_metrics_of_a_packed_batch(t5x_run, variant):
+  model = t5x_run.make_model(**_VARIANTS[variant])
+  loss, metrics = jax.jit(model.eval_fn)(t5x_run.params, t5x_run.batch)
+  _assert_loss_and_metrics(t5x_run, variant, loss, metrics)
+
+
+def test_loss_under_dropout(t5x_run):
+  model = t5x_run.make_model(z_loss=_Z)
+  loss, metrics = jax.jit(model.loss_fn)(
+      t5x_run.params, t5x_run.batch, jax.random.PRNGKey(7)
+  )
+  _assert_loss_and_metrics(t5x_run, 'dropout_key7', loss, metrics)
+
+
+def test_gradient(t5x_run):
+  model = t5x_run.make_model(z_loss=_Z)
+  gradient, _ = jax.jit(jax.grad(model.loss_fn, has_aux=True))(
+      t5x_run.params, t5x_run.batch, None
+  )
+  ours = traverse_util.flatten_dict(gradient, sep='/')
+  theirs = dict(np.load(t5x_run.folder / 'grads_nodropout.npz'))
+  assert set(ours) == set(theirs)
+  for path, expected in theirs.items():
+    np.testing.assert_allclose(
+        ours[path],
+        expected,
+        rtol=0,
+        atol=_GRADIENT_RTOL * np.abs(expected).max(),
+        err_msg=path,
+    )
+
+
+def test_initial_parameters(t5x_run):
+  init_rng, _ = jax.random.split(jax.random.PRNGKey(42))
+  shapes = {name: value.shape for name, value in t5x_run.batch.items()}
+  variables = jax.jit(
+      lambda rng: t5x_run.make_model().get_initial_variables(rng, shapes)
+  )(init_rng)
+  ours = traverse_util.flatten_dict(dict(variables['params']), sep='/')
+  theirs = dict(np.load(t5x_run.folder / 'init_params_seed42.npz'))
+  assert set(ours) == set(theirs)
+  for path, expected in theirs.items():
+    np.testing.assert_allclose(ours[path], expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize('noise', ['', 'noisy/'])
+def test_scores(t5x_run, noise):
+  params = t5x_run.noisy_params if noise else t5x_run.params
+  scores = jax.jit(t5x_run.make_model(z_loss=_Z).score_batch)(
+      params, t5x_run.decode_batch
+  )
+  np.testing.assert_allclose(
+      scores, t5x_run.outputs[f'{noise}score_batch'], rtol=_LOSS_RTOL
+  )
+
+
+@pytest.mark.parametrize(
+    ('tag', 'is_noisy', 'prompt_with_targets'),
+    [
+        ('greedy_temp0', False, False),
+        ('noisy_greedy_temp0', True, False),
+        ('greedy_prompted', False, True),
+    ],
+)
+def test_greedy_decodes(t5x_run, tag, is_noisy, prompt_with_targets):
+  params = t5x_run.noisy_params if is_noisy else t5x_run.params
+  model = t5x_run.make_model()
+  tokens, _ = jax.jit(
+      lambda params, batch: model.predict_batch_with_aux(
+          params, batch, prompt_with_targets=prompt_with_targets
+      )
+  )(params, t5x_run.decode_batch)
+  np.testing.assert_array_equal(
+      tokens, t5x_run.outputs[f'decode/{tag}/tokens']
+  )
