@@ -42,6 +42,7 @@ _CORE = [
     'numpy>=2.1,<3',
     'optax>=0.2.6,<0.3',
     'orbax-checkpoint>=0.12.0,<0.13',
+    'packaging>=24,<28',
     'pyarrow>=18,<27',
     'sentencepiece>=0.2,<0.3',
     'seqio>=0.0.20,<0.1',

@@ -79,7 +79,7 @@ class _Walker:
 
   def visit(self, file: reader.GinFile) -> None:
     """Reads one file, and the files it includes where it includes them."""
-    symbols = names.Symbols()
+    symbols = names.Symbols(self._report.targets)
     self._report.tables.append(symbols)
     first: dict[Any, Seen] = {}
     for statement in file.statements:

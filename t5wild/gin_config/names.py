@@ -8,7 +8,7 @@ its own imports; any other file names what was registered with gin before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import importlib
 import inspect
@@ -58,7 +58,16 @@ class Target:
     """Every dotted name by which people may call it."""
     source = self.signature_source
     name = getattr(source, '__qualname__', self.path.rsplit('.', 1)[-1])
-    return (self.path, f'{getattr(source, "__module__", "")}.{name}')
+    defined = f'{getattr(source, "__module__", "")}.{name}'
+    return (self.path, defined, self.gin_name)
+
+  @property
+  def gin_name(self) -> str:
+    """The name that gin registers; any ending of it will do in gin."""
+    if self.statement is None:
+      return self.path
+    _, *attributes = self.path.split('.')
+    return '.'.join([self.statement.partial_path(), *attributes])
 
   @property
   def is_ours(self) -> bool:
@@ -70,8 +79,9 @@ class Target:
 class Symbols:
   """The symbols one gin file sees."""
 
-  def __init__(self) -> None:
-    """Starts without a symbol."""
+  def __init__(self, seen: Mapping[str, Target] | None = None) -> None:
+    """Starts without a symbol; `seen` are the objects of earlier files."""
+    self._seen = {} if seen is None else seen
     self.is_dynamic = False
     self.table: dict[
         str, tuple[Any, config_parser.ImportStatement | None]
@@ -96,7 +106,9 @@ class Symbols:
   def find(self, name: str) -> Target:
     """The object called `name`; raises UnknownNameError."""
     if not self.is_dynamic:
-      return _registered(name)
+      return _by_ending(name, self._seen.values(), _gin_names) or _registered(
+          name
+      )
     symbol, *attributes = name.split('.')
     if symbol not in self.table:
       hint = reader.did_you_mean(symbol, list(self.table))
@@ -139,7 +151,7 @@ class CommandLineNames:
     except UnknownNameError as error:
       first = error
     for attempt in _spellings(name):
-      found = self._ending(attempt)
+      found = _by_ending(attempt, self._targets, _all_names)
       if found is not None:
         return found
     try:
@@ -151,18 +163,6 @@ class CommandLineNames:
     if not hint:
       raise first
     raise UnknownNameError(f'nothing is called {name!r}{hint}')
-
-  def _ending(self, name: str) -> Target | None:
-    matches = {}
-    for target in self._targets:
-      if any(f'.{full}'.endswith(f'.{name}') for full in target.names):
-        matches.setdefault(target.identity, target)
-    if len(matches) > 1:
-      raise UnknownNameError(
-          f'{name!r} may mean any of '
-          f'{sorted(target.path for target in matches.values())}'
-      )
-    return next(iter(matches.values()), None)
 
 
 def import_problem(
@@ -176,6 +176,32 @@ def import_problem(
     siblings = _submodules(sys.modules[parent])
     hint = reader.did_you_mean(last, siblings)
   return f'cannot import {statement.module!r} ({error}){hint}'
+
+
+def _by_ending(
+    name: str,
+    targets: Iterable[Target],
+    names_of: Callable[[Target], Sequence[str]],
+) -> Target | None:
+  """The one target with a dotted name that is `name` or ends in it."""
+  matches = {}
+  for target in targets:
+    if any(f'.{full}'.endswith(f'.{name}') for full in names_of(target)):
+      matches.setdefault(target.identity, target)
+  if len(matches) > 1:
+    raise UnknownNameError(
+        f'{name!r} may mean any of '
+        f'{sorted(target.path for target in matches.values())}'
+    )
+  return next(iter(matches.values()), None)
+
+
+def _gin_names(target: Target) -> Sequence[str]:
+  return (target.gin_name,)
+
+
+def _all_names(target: Target) -> Sequence[str]:
+  return target.names
 
 
 def _spellings(name: str) -> Sequence[str]:

@@ -203,6 +203,25 @@ def test_a_flag_that_is_nearly_a_macro_is_refused(toy, write):
   assert not _lint(path, flag=['USE_CACHED_TASKS = False']).errors
 
 
+def test_a_file_without_imports_may_name_what_its_include_named(toy, write):
+  write('base.gin', """
+      import t5wild_toy as network
+      network.Model.size = 4
+  """)
+  small = write('small.gin', """
+      include 'base.gin'
+      network.Model.size = 2
+      Model.rate = 1.0
+  """, head=False)
+  assert not _lint(small).errors
+  wrong = write('wrong.gin', """
+      include 'base.gin'
+      network.Modle.size = 2
+      network.Model.sise = 2
+  """, head=False)
+  assert len(_lint(wrong).errors) == 2
+
+
 def test_a_scope_that_python_enters_can_be_declared(toy, write, monkeypatch):
   monkeypatch.setattr(lint, '_SCOPES_ENTERED_BY_PYTHON', set())
   path = write('a.gin', """

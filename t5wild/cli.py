@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The `t5wild` command: one sub-command for each thing a user does.
+
+A command's module is imported when it is asked for, so that `t5wild --help`
+answers at once, on machines without JAX too.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import difflib
+import importlib
+import sys
+
+import t5wild
+from t5wild import exit_codes
+
+_HELP_FLAGS = ('-h', '--help', '-help', 'help')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Command:
+  """One sub-command.
+
+  Attributes:
+    module: where its code is.
+    function: takes the arguments, returns an exit code (None: done).
+    takes_program_name: whether the arguments start with the program's name.
+    summary: one line for `t5wild --help`.
+  """
+
+  module: str
+  function: str = 'main'
+  takes_program_name: bool = False
+  summary: str
+
+
+COMMANDS = {
+    'quickstart': Command(
+        module='t5wild.quickstart.main',
+        summary='train a small model on text of this machine, in minutes',
+    ),
+    'train': Command(
+        module='t5wild.train',
+        function='run',
+        takes_program_name=True,
+        summary='train what gin files and --gin.NAME=value flags describe',
+    ),
+    'doctor': Command(
+        module='t5wild.doctor',
+        summary='say what is installed and seen here, and how to mend it',
+    ),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Runs a sub-command and returns its exit code; `argv` without our name."""
+  arguments = list(sys.argv[1:] if argv is None else argv)
+  if not arguments or arguments[0] in _HELP_FLAGS:
+    _print(usage())
+    return exit_codes.DONE.code if arguments else exit_codes.BAD_CONFIG.code
+  name, *rest = arguments
+  if name == '--version':
+    _print(f't5wild {t5wild.__version__}')
+    return exit_codes.DONE.code
+  if name not in COMMANDS:
+    _print(unknown(name), stream=sys.stderr)
+    return exit_codes.BAD_CONFIG.code
+  return _run(name, rest)
+
+
+def usage() -> str:
+  """The text of `t5wild --help`."""
+  width = max(map(len, COMMANDS))
+  lines = [
+      f'  {name:<{width}}  {command.summary}'
+      for name, command in COMMANDS.items()
+  ]
+  return '\n'.join([
+      't5wild trains T5-style models in JAX, configured by gin.',
+      '',
+      'usage: t5wild COMMAND [arguments]',
+      '',
+      *lines,
+      '',
+      'Start with `t5wild quickstart`; `t5wild COMMAND --help` says more.',
+  ])
+
+
+def unknown(name: str) -> str:
+  """The three-part error for a command that is none."""
+  close = difflib.get_close_matches(name, COMMANDS)
+  hint = f'; did you mean {close[0]!r}?' if close else ''
+  return (
+      f'There is no command {name!r}{hint}\n'
+      f'  expected: one of {", ".join(COMMANDS)}.\n'
+      '  do: t5wild --help says what each does.'
+  )
+
+
+def _run(name: str, rest: Sequence[str]) -> int:
+  command = COMMANDS[name]
+  function = getattr(importlib.import_module(command.module), command.function)
+  first = [f't5wild {name}'] if command.takes_program_name else []
+  return function([*first, *rest]) or exit_codes.DONE.code
+
+
+def _print(text: str, *, stream=None) -> None:
+  print(text, file=stream or sys.stdout)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

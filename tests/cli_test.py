@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The `t5wild` command: quick help, every command there, exit codes."""
+
+import importlib
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+
+from t5wild import cli
+from t5wild import exit_codes
+
+
+def test_help_comes_at_once_and_without_jax_or_tensorflow():
+  code = (
+      'import sys; from t5wild import cli; cli.main(["--help"]);'
+      'heavy = {"jax", "tensorflow", "seqio", "numpy"} & set(sys.modules);'
+      'sys.exit(f"imported {heavy}" if heavy else 0)'
+  )
+  seconds = []
+  for _ in range(3):  # the quickest counts: others may use the machine
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        capture_output=True, text=True, check=False,
+    )
+    seconds.append(time.monotonic() - start)
+    assert done.returncode == 0, done.stderr
+    if seconds[-1] < 0.5:
+      break
+  assert 'usage: t5wild COMMAND' in done.stdout
+  assert min(seconds) < 0.5
+
+
+@pytest.mark.parametrize('name', cli.COMMANDS)
+def test_every_command_in_the_help_exists(name):
+  command = cli.COMMANDS[name]
+  assert callable(getattr(
+      importlib.import_module(command.module), command.function
+  ))
+  assert f'  {name} ' in cli.usage()
+
+
+def test_arguments_go_to_the_command_and_its_exit_code_comes_back(monkeypatch):
+  calls = []
+  module = types.SimpleNamespace(
+      main=lambda argv: calls.append(argv), run=lambda argv: len(argv)
+  )
+  monkeypatch.setitem(sys.modules, 'some_module', module)
+  plain = cli.Command(module='some_module', summary='')
+  named = cli.Command(
+      module='some_module', function='run', takes_program_name=True, summary=''
+  )
+  monkeypatch.setattr(cli, 'COMMANDS', {'plain': plain, 'named': named})
+  assert cli.main(['plain', '--a', 'b']) == exit_codes.DONE.code
+  assert calls == [['--a', 'b']]
+  assert cli.main(['named', '--gin.X=1']) == 2  # name and flag
+
+
+def test_an_unknown_command_is_refused_with_a_close_name(capsys):
+  assert cli.main(['trian']) == exit_codes.BAD_CONFIG.code
+  message = capsys.readouterr().err
+  assert "did you mean 'train'" in message
+  assert 'expected: one of' in message
+  assert 't5wild --help' in message
+
+
+def test_no_command_shows_the_help_and_is_an_error(capsys):
+  assert cli.main([]) == exit_codes.BAD_CONFIG.code
+  assert 'usage:' in capsys.readouterr().out
+
+
+def test_version(capsys):
+  assert cli.main(['--version']) == exit_codes.DONE.code
+  assert capsys.readouterr().out.startswith('t5wild ')
