@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The seqio task or mixture that a config names, and its vocabularies.
+
+A config is anything with the fields of `datasets.DatasetConfig`. seqio is
+imported when a function here is called, not before.
+"""
+
+import importlib
+import os
+from typing import Any
+
+from t5wild.data import pipelines
+from t5wild.data import vocabularies
+
+
+def provider_of(cfg: Any) -> Any:
+  """Finds the seqio task or mixture that a config names.
+
+  Raises:
+    ValueError: where no such name is registered.
+  """
+  if cfg.module:
+    importlib.import_module(cfg.module)
+  pipelines.start_tensorflow()
+  import seqio
+
+  if not isinstance(cfg.mixture_or_task_name, str):
+    return cfg.mixture_or_task_name
+  try:
+    return seqio.get_mixture_or_task(cfg.mixture_or_task_name)
+  except ValueError as error:
+    raise ValueError(
+        f'no seqio task or mixture is named {cfg.mixture_or_task_name!r}: '
+        f'expected one that is registered. {error} Import the module that '
+        'registers it (a gin line: import my_package.tasks), or correct '
+        'MIXTURE_OR_TASK_NAME.'
+    ) from error
+
+
+def subtasks_of(provider: Any) -> list[Any]:
+  """The tasks of a mixture, or the task itself."""
+  import seqio
+
+  return list(seqio.get_subtasks(provider))
+
+
+def check_split(cfg: Any, *, provider: Any) -> None:
+  """Refuses a split that no task has, and lists those there are."""
+  tasks = subtasks_of(provider)
+  splits = sorted({name for task in tasks for name in task.splits})
+  if cfg.split not in splits:
+    raise ValueError(
+        f'{provider.name} has no split {cfg.split!r}: expected one of '
+        f'{splits}. Set data.DatasetConfig.split to one of them.'
+    )
+
+
+def check_cache(cfg: Any, *, provider: Any) -> None:
+  """Refuses a cache that was asked for and is not there."""
+  import seqio
+
+  if not cfg.use_cached:
+    return
+  absent = [
+      task.name
+      for task in subtasks_of(provider)
+      if task.supports_caching and not task.cache_dir
+  ]
+  if absent:
+    raise FileNotFoundError(
+        f'use_cached is True and there is no cache of {absent}: expected '
+        f'TASK/COMPLETED in one of {list(seqio.get_global_cache_dirs())}. '
+        'Write it with seqio_cache_tasks and pass its folder to '
+        'seqio.add_global_cache_dirs, or set USE_CACHED_TASKS = False.'
+    )
+
+
+def get_vocabulary(cfg: Any) -> tuple[Any, Any]:
+  """Returns the vocabularies of a task's inputs and targets.
+
+  Where a task lacks one of the two, all its features must share one
+  vocabulary, which stands for both; pass-through vocabularies do not count.
+
+  Raises:
+    ValueError: where the features leave it open.
+    FileNotFoundError: for a SentencePiece model that is not there.
+  """
+  features = provider_of(cfg).output_features
+  found = [feature.vocabulary for feature in features.values()]
+  for vocabulary in found:
+    path = getattr(vocabulary, 'sentencepiece_model_file', None)
+    if isinstance(path, str | os.PathLike):
+      vocabularies.check_sentencepiece_file(path)
+  if 'inputs' in features and 'targets' in features:
+    return features['inputs'].vocabulary, features['targets'].vocabulary
+  import seqio
+
+  found = [
+      vocabulary
+      for vocabulary in found
+      if not isinstance(vocabulary, seqio.PassThroughVocabulary)
+  ] or found
+  if found and all(
+      vocabularies.are_equal(found[0], vocabulary) for vocabulary in found[1:]
+  ):
+    return found[0], found[0]
+  raise ValueError(
+      f"the task's features {sorted(features)} have the vocabularies "
+      f'{[str(vocabulary) for vocabulary in found]}: expected "inputs" and '
+      '"targets", or one vocabulary for all. Give the features one vocabulary.'
+  )
+
+
+def verify_matching_vocabs(cfg: Any, model: Any) -> None:
+  """Refuses a model whose vocabularies are not its task's.
+
+  Raises:
+    ValueError: with both sides, where they differ.
+  """
+  task_side = get_vocabulary(cfg)
+  model_side = (model.input_vocabulary, model.output_vocabulary)
+  if all(map(vocabularies.are_equal, task_side, model_side)):
+    return
+  raise ValueError(
+      f'the vocabularies of the task {provider_of(cfg).name} and of the model '
+      'differ (inputs, targets):\n'
+      f'  task:  {task_side[0]}, {task_side[1]}\n'
+      f'  model: {model_side[0]}, {model_side[1]}\n'
+      "Expected the same. Set VOCABULARY to the task's, or choose a task with "
+      "the model's."
+  )

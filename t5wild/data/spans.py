@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Span corruption's arithmetic: T5's lengths, seeded spans, their inverse.
+
+Pure numpy, no TensorFlow. A function of (tokens, key) alone, so a live seqio
+task and a record reader that give it the same key get the same bits.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SpanPlan:
+  """Lengths of one chunk of text and of what span corruption makes of it.
+
+  `inputs_length` and `targets_length` count one end-of-sequence token each.
+  """
+
+  tokens_length: int
+  num_noise_tokens: int
+  num_noise_spans: int
+  inputs_length: int
+  targets_length: int
+
+
+def plan_for_tokens(
+    tokens_length: int, *, noise_density: float, mean_noise_span_length: float
+) -> SpanPlan:
+  """Says how many tokens and spans of a chunk are noise.
+
+  Half is rounded to even. At least one token is noise and one is not, and
+  there are never more spans than noise tokens or than other tokens, so that
+  every span is non-empty and no two touch. A chunk of one token is too short
+  to hold noise: it has none.
+
+  Args:
+    tokens_length: tokens in the chunk, without end of sequence.
+    noise_density: fraction of the tokens to corrupt, in (0, 1).
+    mean_noise_span_length: mean tokens per corrupted span, at least 1.
+
+  Returns:
+    The plan; its `tokens_length` is the one given.
+  """
+  if tokens_length < 2:
+    return SpanPlan(
+        tokens_length=tokens_length,
+        num_noise_tokens=0,
+        num_noise_spans=0,
+        inputs_length=tokens_length + 1,
+        targets_length=1,
+    )
+  noise = round(tokens_length * noise_density)
+  noise = min(max(noise, 1), tokens_length - 1)
+  other = tokens_length - noise
+  spans = max(round(noise / mean_noise_span_length), 1)
+  spans = min(spans, noise, other)
+  return SpanPlan(
+      tokens_length=tokens_length,
+      num_noise_tokens=noise,
+      num_noise_spans=spans,
+      inputs_length=other + spans + 1,
+      targets_length=noise + spans + 1,
+  )
+
+
+@functools.lru_cache(maxsize=256)
+def plan_for_inputs(
+    inputs_length: int,
+    *,
+    noise_density: float = 0.15,
+    mean_noise_span_length: float = 3.0,
+) -> SpanPlan:
+  """Finds the longest chunk whose corrupted inputs fill `inputs_length`.
+
+  This is T5's arithmetic (Raffel et al., 2020, section 3.1.4, "random
+  spans"): 512 inputs at density 0.15 and mean span 3 are 568 tokens of text
+  and 114 targets. Like T5, a density of exactly one half gives one token back
+  where that makes the targets as long as the inputs.
+
+  Args:
+    inputs_length: tokens of corrupted inputs, end of sequence included.
+    noise_density: fraction of the tokens to corrupt, in (0, 1).
+    mean_noise_span_length: mean tokens per corrupted span, at least 1.
+
+  Returns:
+    The plan, whose `inputs_length` is at most the one asked for.
+
+  Raises:
+    ValueError: for a density or span length out of range, or for inputs too
+      short to hold a token, a sentinel and an end of sequence.
+  """
+  _check_noise(noise_density, mean_noise_span_length)
+  if inputs_length < 3:
+    raise ValueError(
+        f'inputs of length {inputs_length} leave no room for span corruption: '
+        'expected at least 3 (one token, one sentinel, one end of sequence). '
+        'Raise TASK_FEATURE_LENGTHS["inputs"].'
+    )
+  plan = functools.partial(
+      plan_for_tokens,
+      noise_density=noise_density,
+      mean_noise_span_length=mean_noise_span_length,
+  )
+  tokens_length = 2
+  if plan(inputs_length).inputs_length <= inputs_length:
+    tokens_length = inputs_length
+  while plan(tokens_length + 1).inputs_length <= inputs_length:
+    tokens_length += 1
+  found = plan(tokens_length)
+  if noise_density == 0.5 and found.targets_length > found.inputs_length:
+    found = plan(tokens_length - 1)
+  return found
+
+
+def _check_noise(noise_density: float, mean_noise_span_length: float) -> None:
+  if not 0.0 < noise_density < 1.0:
+    raise ValueError(
+        f'noise_density is {noise_density!r}: expected a fraction of the '
+        "tokens between 0 and 1 (T5 uses 0.15). Set the task's noise_density."
+    )
+  if not mean_noise_span_length >= 1.0:
+    raise ValueError(
+        f'mean_noise_span_length is {mean_noise_span_length!r}: expected at '
+        "least 1 token per span (T5 uses 3). Set the task's "
+        'mean_noise_span_length.'
+    )
+
+
+def draw_spans(
+    plan: SpanPlan, *, key: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+  """Draws where the noise is.
+
+  Text and noise take turns, text first and noise last; every division of the
+  noise into spans is equally likely, and so of the text.
+
+  Args:
+    plan: how many tokens and spans to draw.
+    key: two integers, for instance (seed, index of the example). The same key
+      gives the same spans with any version of numpy: only the raw bits of
+      Philox are used, which numpy promises to keep.
+
+  Returns:
+    (starts, stops), int64 [num_noise_spans]: span i is tokens[start:stop].
+  """
+  if not plan.num_noise_spans:
+    return np.zeros(0, np.int64), np.zeros(0, np.int64)
+  words = [part & 0xFFFFFFFFFFFFFFFF for part in key]
+  bits = np.random.Philox(key=np.array(words, np.uint64))
+  num_text = plan.tokens_length - plan.num_noise_tokens
+  # Bounds of the parts, first and last included: [num_noise_spans + 1].
+  noise = _split_at_random(
+      plan.num_noise_tokens, num_parts=plan.num_noise_spans, bits=bits
+  )
+  text = _split_at_random(num_text, num_parts=plan.num_noise_spans, bits=bits)
+  return text[1:] + noise[:-1], text[1:] + noise[1:]
+
+
+def _split_at_random(
+    total: int, *, num_parts: int, bits: np.random.Philox
+) -> np.ndarray:
+  """Bounds of non-empty parts of [0, total), every split equally likely."""
+  order = np.argsort(bits.random_raw(max(total - 1, 1)), kind='stable')
+  bounds = np.empty(num_parts + 1, np.int64)
+  bounds[0] = 0
+  bounds[1:-1] = np.sort(order[: num_parts - 1]) + 1
+  bounds[-1] = total
+  return bounds
+
+
+def corrupt_spans(
+    tokens: np.ndarray,
+    *,
+    key: tuple[int, int],
+    vocab_size: int,
+    noise_density: float = 0.15,
+    mean_noise_span_length: float = 3.0,
+) -> tuple[np.ndarray, np.ndarray]:
+  """Replaces spans of the text by sentinels, and asks for them as targets.
+
+  The first span's sentinel is `vocab_size - 1`, the next one less, and so on
+  (T5's convention). The inputs are the text with each span replaced by its
+  sentinel; the targets are each sentinel followed by its span.
+
+  Args:
+    tokens: int32 [tokens_length].
+    key: see `draw_spans`.
+    vocab_size: size of the vocabulary, its sentinels included.
+    noise_density: fraction of the tokens to corrupt, in (0, 1).
+    mean_noise_span_length: mean tokens per corrupted span, at least 1.
+
+  Returns:
+    (inputs, targets), int32, neither with end of sequence; their lengths are
+    those of `plan_for_tokens`, less one each.
+  """
+  tokens = np.asarray(tokens, np.int32)
+  plan = plan_for_tokens(
+      tokens.size,
+      noise_density=noise_density,
+      mean_noise_span_length=mean_noise_span_length,
+  )
+  starts, stops = draw_spans(plan, key=key)
+  sentinels = vocab_size - 1 - np.arange(starts.size, dtype=np.int32)
+  edges = np.zeros(tokens.size + 1, np.int8)
+  edges[starts] = 1
+  edges[stops] = -1
+  noise = np.cumsum(edges[:-1]).astype(bool)
+  # A sentinel stands in the place of the first token that it replaces: of its
+  # span in the inputs, of the text before its span in the targets.
+  text_starts = np.concatenate([[0], stops])[: starts.size]
+  inputs = _with_sentinels(
+      tokens, keep=~noise, places=starts, sentinels=sentinels
+  )
+  targets = _with_sentinels(
+      tokens, keep=noise.copy(), places=text_starts, sentinels=sentinels
+  )
+  return inputs, targets
+
+
+def _with_sentinels(
+    tokens: np.ndarray,
+    *,
+    keep: np.ndarray,
+    places: np.ndarray,
+    sentinels: np.ndarray,
+) -> np.ndarray:
+  tokens = tokens.copy()
+  tokens[places] = sentinels
+  keep[places] = True
+  return tokens[keep]
+
+
+def fill_spans(
+    inputs: np.ndarray, targets: np.ndarray, *, vocab_size: int, extra_ids: int
+) -> np.ndarray:
+  """Puts the spans of `targets` back where `inputs` has their sentinels.
+
+  The inverse of `corrupt_spans`, also for targets that a model wrote: a span
+  that it left out is empty, one that it repeated counts the first time, and
+  what comes before its first sentinel is dropped.
+
+  Args:
+    inputs: int32 [inputs_length], no padding, no end of sequence.
+    targets: int32 [targets_length], likewise.
+    vocab_size: size of the vocabulary, its sentinels included.
+    extra_ids: number of sentinels.
+
+  Returns:
+    int32 tokens of the text.
+  """
+  first = vocab_size - extra_ids
+  spans: dict[int, list[int]] = {}
+  span: list[int] = []
+  for token in np.asarray(targets).tolist():
+    if token >= first:
+      span = []
+      spans.setdefault(token, span)
+    else:
+      span.append(token)
+  filled: list[int] = []
+  for token in np.asarray(inputs).tolist():
+    if token < first:
+      filled.append(token)
+    elif token in spans:
+      filled.extend(spans[token])
+  return np.asarray(filled, np.int32)

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Vocabularies without TensorFlow: seqio's ids, encoded and decoded in Python.
+
+A vocabulary is any object with `encode`, `decode`, `vocab_size`, `eos_id` and
+`pad_id`; seqio's are such objects where seqio is there.
+"""
+
+from collections.abc import Iterable
+import os
+from typing import Any
+
+_NUM_SPECIAL_IDS = 3  # padding, end of sequence, unknown
+_NUM_BYTES = 256
+
+
+class ByteVocabulary:
+  """Bytes of UTF-8 plus 3, as seqio.ByteVocabulary (the vocabulary of ByT5).
+
+  Ids: 0 padding, 1 end of sequence, 2 unknown, 3 to 258 the bytes, then
+  `extra_ids` sentinels. It equals a seqio.ByteVocabulary with as many.
+  """
+
+  def __init__(self, extra_ids: int = 0):
+    """Takes the number of sentinels."""
+    if extra_ids < 0:
+      raise ValueError(
+          f'extra_ids is {extra_ids}: expected 0 or more sentinels. ByT5 has '
+          '125, which makes 384 ids in all.'
+      )
+    self.extra_ids = extra_ids
+
+  pad_id = 0
+  eos_id = 1
+  unk_id = 2
+  bos_id = None
+
+  @property
+  def vocab_size(self) -> int:
+    """Number of ids, sentinels included."""
+    return _NUM_SPECIAL_IDS + _NUM_BYTES + self.extra_ids
+
+  def encode(self, text: str | bytes) -> list[int]:
+    """Ids of the text, without end of sequence."""
+    data = text.encode('utf-8') if isinstance(text, str) else text
+    return [byte + _NUM_SPECIAL_IDS for byte in data]
+
+  def decode(self, ids: Iterable[int]) -> str:
+    """Text up to the end of sequence; ids that are no byte are left out."""
+    data = bytearray()
+    for token in ids:
+      if token == self.eos_id:
+        break
+      if _NUM_SPECIAL_IDS <= token < _NUM_SPECIAL_IDS + _NUM_BYTES:
+        data.append(int(token) - _NUM_SPECIAL_IDS)
+    return data.decode('utf-8', errors='ignore')
+
+  def __eq__(self, other: object) -> bool:
+    """True for any byte vocabulary of as many sentinels, seqio's too."""
+    return (
+        type(other).__name__ == 'ByteVocabulary'
+        and getattr(other, 'extra_ids', None) == self.extra_ids
+    )
+
+  def __hash__(self) -> int:
+    """Equal vocabularies of this class have equal hashes."""
+    return hash(('ByteVocabulary', self.extra_ids))
+
+  def __repr__(self) -> str:
+    """Shows how to make it."""
+    return f'ByteVocabulary(extra_ids={self.extra_ids})'
+
+
+def are_equal(left: Any, right: Any) -> bool:
+  """Says whether two vocabularies are the same, whichever library's each is.
+
+  Both ways round: seqio's equality knows its own classes only.
+  """
+  return bool(left == right or right == left)
+
+
+def decode_with_sentinels(
+    ids: Iterable[int], *, vocabulary: Any, mark: str = '<{}>'
+) -> str:
+  """Text up to the end of sequence, with each sentinel shown by its number.
+
+  Args:
+    ids: tokens; padding is passed over.
+    vocabulary: its `extra_ids` highest ids are the sentinels.
+    mark: how a sentinel is shown; {} is its number, 0 for the highest id.
+
+  Returns:
+    The text.
+  """
+  first = vocabulary.vocab_size - vocabulary.extra_ids
+  parts: list[str] = []
+  run: list[int] = []
+  for token in (int(token) for token in ids):
+    if token == vocabulary.eos_id:
+      break
+    if token < first:
+      run.append(token)
+      continue
+    parts.append(vocabulary.decode(run))
+    parts.append(mark.format(vocabulary.vocab_size - 1 - token))
+    run = []
+  parts.append(vocabulary.decode(run))
+  return ''.join(parts)
+
+
+def check_sentencepiece_file(path: str | os.PathLike[str]) -> None:
+  """Refuses the path of a SentencePiece model that is not there.
+
+  A path with a scheme (gs://, s3://) is left to the library that reads it.
+
+  Raises:
+    FileNotFoundError: with the command that trains a vocabulary.
+  """
+  path = os.fspath(path)
+  if '://' in path or os.path.isfile(path):
+    return
+  raise FileNotFoundError(
+      f'no SentencePiece model at {path!r}: expected the .model file of a '
+      'vocabulary. Correct the path, or train one: '
+      't5wild train-vocab --input TEXT --output NAME.model'
+  )

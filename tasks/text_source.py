@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A seqio data source over pieces of text files.
+
+Imports TensorFlow and seqio, so it is itself imported when a task is made.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import seqio
+import tensorflow as tf
+
+from t5wild.data import documents
+from t5wild.data import pipelines
+
+# Pieces open at a time: their documents take turns.
+_CYCLE_LENGTH = 16
+
+
+class TextSource(seqio.DataSource):
+  """Documents of text files as {'targets': string}, piece by piece.
+
+  Shuffled, the pieces come in a new order each epoch, a function of the seed
+  and the epoch. The position of an iterator over it can be saved.
+  """
+
+  def __init__(
+      self,
+      split_to_pieces: Mapping[str, Sequence[documents.Piece]],
+      *,
+      reader: documents.DocumentReader,
+  ):
+    """Takes the pieces of each split and the way to read one."""
+    super().__init__(splits=split_to_pieces)
+    self._split_to_pieces = {
+        split: tuple(pieces) for split, pieces in split_to_pieces.items()
+    }
+    self._reader = reader
+
+  @property
+  def supports_arbitrary_sharding(self) -> bool:
+    """False: hosts share the pieces, or the examples where pieces are few."""
+    return False
+
+  @property
+  def skipped_lines(self) -> int:
+    """Number of corrupt lines that were left out so far."""
+    return self._reader.skipped.count
+
+  def list_shards(self, split: str) -> Sequence[str]:
+    """Names the pieces."""
+    return [
+        f'{piece.file.path}[{piece.start}:{piece.stop}]'
+        for piece in self._split_to_pieces[split]
+    ]
+
+  def get_dataset(
+      self,
+      split: str = 'train',
+      shuffle: bool = True,
+      seed: int | None = None,
+      shard_info: seqio.ShardInfo | None = None,
+      *,
+      sequence_length: Mapping[str, int] | None = None,
+      use_cached: bool = False,
+      num_epochs: int | None = 1,
+  ) -> tf.data.Dataset:
+    """One pass over the documents of a split, or of one host's share of it."""
+    del sequence_length, use_cached, num_epochs
+    pieces = self._split_to_pieces[split]
+    dataset = tf.data.Dataset.range(len(pieces))
+    if shard_info is not None:
+      dataset = dataset.shard(shard_info.num_shards, shard_info.index)
+    if shuffle:
+      dataset = dataset.shuffle(len(pieces), seed=seed)
+
+    def read(index):
+      with pipelines.failures_kept():
+        return np.array(self._reader.read(pieces[index]), object)
+
+    def documents_of(index):
+      # Not stateful: only so can tf.data save the position of an iterator.
+      texts = tf.numpy_function(read, [index], tf.string, stateful=False)
+      texts.set_shape([None])
+      return tf.data.Dataset.from_tensor_slices({'targets': texts})
+
+    return dataset.interleave(documents_of, cycle_length=_CYCLE_LENGTH)
