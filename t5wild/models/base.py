@@ -32,32 +32,6 @@ GLOBAL_LOSS_NORMALIZER = 'global_loss_normalizer'
 _SEGMENT_IDS_SUFFIX = '_segment_ids'
 
 
-class LazySeqioClass:
-  """A class attribute that is a class of seqio, imported when it is read.
-
-  seqio brings TensorFlow, and a model must import without both. Assigning to
-  the name on a subclass or on an instance replaces it.
-  """
-
-  def __init__(self, name: str):
-    """Remembers the name of a class in seqio."""
-    self._name = name
-
-  def __get__(self, instance: Any, owner: type | None = None) -> type:
-    """Imports seqio and gives the class."""
-    del instance, owner
-    try:
-      import seqio
-    except ImportError as error:
-      raise ImportError(
-          f'seqio.{self._name} is needed to read a seqio task, and importing '
-          f'seqio failed: {error}; expected an installed seqio: run '
-          '`pip install seqio`, or give the model its own '
-          '`feature_converter_cls`'
-      ) from error
-    return getattr(seqio, self._name)
-
-
 class BaseModel(abc.ABC):
   """The contract of all models.
 

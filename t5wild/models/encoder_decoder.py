@@ -16,6 +16,7 @@ from t5wild import losses
 from t5wild.decoding import greedy
 from t5wild.decoding import state as decoding_state
 from t5wild.models import base
+from t5wild.models import seqio_class
 
 _DEFAULT_EOS_ID = 1
 
@@ -56,7 +57,7 @@ class EncoderDecoderModel(base.BaseTransformerModel):
   may also take `dropout_rows`.
   """
 
-  FEATURE_CONVERTER_CLS = base.LazySeqioClass('EncDecFeatureConverter')
+  FEATURE_CONVERTER_CLS = seqio_class.LazySeqioClass('EncDecFeatureConverter')
 
   def __init__(  # noqa: PLR0913 the signature is T5X's
       self,
