@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints: saved in the background, restored on any mesh."""
+
+from t5wild.checkpoints import configs
+from t5wild.checkpoints import manager
+from t5wild.checkpoints import steps
+from t5wild.checkpoints import transforms
+
+CheckpointConfig = configs.CheckpointConfig
+CheckpointEvent = manager.CheckpointEvent
+CheckpointManager = manager.CheckpointManager
+Checkpointer = configs.Checkpointer
+RestoreCheckpointConfig = configs.RestoreCheckpointConfig
+SaveBestCheckpointer = configs.SaveBestCheckpointer
+SaveCheckpointConfig = configs.SaveCheckpointConfig
+all_steps = steps.all_steps
+apply_assignment_map = transforms.apply_assignment_map
+get_checkpoint_dir = steps.get_checkpoint_dir
+latest_step = steps.latest_step

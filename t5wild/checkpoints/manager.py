@@ -1,0 +1,409 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Saves a run's states in the background and keeps the ones worth keeping."""
+
+from collections.abc import Callable, Mapping
+import contextlib
+import dataclasses
+import json
+import os
+import threading
+import time
+from typing import Any
+
+from absl import logging
+from etils import epath
+import jax
+
+from t5wild.checkpoints import configs
+from t5wild.checkpoints import restoring
+from t5wild.checkpoints import retention
+from t5wild.checkpoints import staging
+from t5wild.checkpoints import state_io
+from t5wild.checkpoints import steps
+from t5wild.checkpoints import transforms
+
+PyTree = Any
+
+_METRICS_FILE = 'metrics.json'
+_SAVE_TIMEOUT_SECONDS = 1200
+_FIRST_RETRY_SECONDS = 30.0
+_LAST_RETRY_SECONDS = 600.0
+_SLOW_WAIT_SECONDS = 1.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointEvent:
+  """Something that happened to a checkpoint, for records and alerts.
+
+  Attributes:
+    kind: 'saved', 'save_failed' or 'removed'.
+    step: Step of the checkpoint.
+    seconds: From the call of `save` to the end; 0 for a removal.
+    blocked_seconds: Part of it that the caller of `save` waited.
+    num_bytes: Bytes of all arrays of the state.
+    failures: Failed saves in a row, this one included.
+    error: What failed, or ''.
+  """
+
+  kind: str
+  step: int
+  seconds: float = 0.0
+  blocked_seconds: float = 0.0
+  num_bytes: int = 0
+  failures: int = 0
+  error: str = ''
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Save:
+  """A save under way."""
+
+  step: int
+  num_bytes: int
+  metrics: Mapping[str, float]
+  start: float
+
+  def seconds(self) -> float:
+    return time.perf_counter() - self.start
+
+
+class _Caught(contextlib.AbstractContextManager):
+  """Holds the error that ended its block: whatever it is, the run goes on."""
+
+  def __init__(self):
+    self.error: Exception | None = None
+
+  def __exit__(self, kind, error, traceback) -> bool:
+    self.error = error if isinstance(error, Exception) else None
+    return self.error is not None
+
+
+class CheckpointManager:
+  """Writes `checkpoint_N/{state,dataset}`; every process calls it alike.
+
+  A checkpoint appears whole or not at all, whenever the process is killed. A
+  save that fails (a full disk) is reported and does not end the run: the next
+  one is the next try. Use from one thread.
+  """
+
+  def __init__(
+      self,
+      directory: str | os.PathLike[str],
+      *,
+      config: configs.SaveCheckpointConfig,
+      on_event: Callable[[CheckpointEvent], None] | None = None,
+      timeout_seconds: int = _SAVE_TIMEOUT_SECONDS,
+  ):
+    """Opens a run directory to save to; clears what killed saves left there.
+
+    Args:
+      directory: MODEL_DIR; made if it is not there.
+      config: What to save and keep.
+      on_event: Called, usually from a background thread, with what happened.
+      timeout_seconds: How long one save may take.
+
+    Raises:
+      steps.UnwritableError: Nothing could be saved there.
+    """
+    self._directory = steps.absolute_path(directory)
+    steps.check_writable(self._directory, process=jax.process_index())
+    if _is_primary():
+      steps.delete_leftovers(self._directory)
+    self._config = config
+    self._policy = config.retention_policy()
+    self._on_event = on_event
+    self._checkpointer = state_io.make_checkpointer(
+        self._directory, timeout_seconds=timeout_seconds
+    )
+    self._staging = staging.HostStaging()
+    self._lock = threading.Lock()
+    self._steps = set(steps.all_steps(self._directory))
+    self._metrics = {step: self._read_metrics(step) for step in self._steps}
+    self._thread = None
+    self._failures = 0
+    self._failed_at = 0.0
+    self._has_warned_of_metric = False
+
+  def prepare(self, train_state: PyTree) -> None:
+    """Takes the memory that saves will need (on CPU devices), ahead of time.
+
+    The first save does it otherwise, and the loop waits for it there.
+    """
+    jax.block_until_ready(self._staging.copy(_flat_state(train_state)))
+
+  def save(
+      self,
+      step: int,
+      train_state: PyTree,
+      dataset_state: Mapping[str, Any] | None = None,
+      *,
+      metrics: Mapping[str, float] | None = None,
+      force: bool = False,
+  ) -> bool:
+    """Starts to save a state; returns once it is copied off the device.
+
+    Waits for the save before, if that is still under way. The state may be
+    donated as soon as this returns.
+
+    Args:
+      step: Number of finished updates in the state.
+      train_state: A train state, or nested dicts of arrays.
+      dataset_state: This process's position in the data after those updates.
+      metrics: Values known of this state, for `keep_best`.
+      force: Whether a complete checkpoint of the same step is replaced; else
+        it stays and nothing is saved.
+
+    Returns:
+      Whether a save was started; a failure is reported, not raised.
+    """
+    start = time.perf_counter()
+    self.wait()
+    waited = time.perf_counter() - start
+    if waited > _SLOW_WAIT_SECONDS:
+      logging.warning(
+          'Step %d waited %.1f s for the save before it, expected none: raise '
+          'SaveCheckpointConfig.period', step, waited,
+      )  # fmt: skip
+    if step in self._steps and not force:
+      logging.info('Step %d has a checkpoint already', step)
+      return False
+    flat = _flat_state(train_state)
+    save = _Save(
+        step=step,
+        num_bytes=sum(getattr(leaf, 'nbytes', 0) for leaf in flat.values()),
+        metrics=dict(metrics or {}),
+        start=start,
+    )
+    caught = _Caught()
+    with caught:
+      self._start(save, flat, dataset_state)
+    if caught.error is not None:
+      self._failed(save, caught.error, blocked_seconds=save.seconds())
+      return False
+    self._thread = threading.Thread(
+        target=self._finish,
+        args=(save, save.seconds()),
+        name=f'checkpoint_{step}',
+    )
+    self._thread.start()
+    return True
+
+  def _start(self, save: _Save, flat, dataset_state) -> None:
+    flat = self._transform(flat)
+    path = self._path(save.step)
+    if save.step in self._steps:
+      self._forget(save.step)
+      if _is_primary():
+        steps.delete_checkpoint(path)
+    self._checkpointer.save(
+        path,
+        args=state_io.make_save_args(
+            self._staging.copy(flat),
+            dtype=self._config.dtype,
+            dataset_state=dataset_state if self._config.save_dataset else None,
+        ),
+    )
+
+  def _transform(self, flat: dict[str, Any]) -> dict[str, Any]:
+    for transform in self._config.state_transformation_fns:
+      infos = {
+          key: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+          for key, leaf in flat.items()
+      }
+      state, _ = transform(
+          transforms.unflatten(flat), transforms.unflatten(infos)
+      )
+      flat = transforms.flatten(state)
+    return flat
+
+  def _finish(self, save: _Save, blocked_seconds: float) -> None:
+    """Runs beside the loop: waits for the commit, then removes old ones."""
+    caught = _Caught()
+    with caught:
+      self._checkpointer.wait_until_finished()
+    if caught.error is not None:
+      self._failed(save, caught.error, blocked_seconds=blocked_seconds)
+      return
+    with self._lock:
+      self._steps.add(save.step)
+    self._failures = 0
+    self._report(
+        CheckpointEvent(
+            kind='saved',
+            step=save.step,
+            seconds=save.seconds(),
+            blocked_seconds=blocked_seconds,
+            num_bytes=save.num_bytes,
+        )
+    )
+    self.report_metrics(save.step, save.metrics)
+    try:
+      self._remove_old()
+    except OSError:
+      logging.exception('Old checkpoints could not be removed; tried later')
+
+  def _failed(self, save: _Save, error: Exception, *, blocked_seconds) -> None:
+    self._failures += 1
+    self._failed_at = time.monotonic()
+    logging.error(
+        'CHECKPOINT NOT SAVED: step %d in %s: %s: %s. Failed saves in a row: '
+        '%d; newest complete checkpoint: %s. The run goes on and tries again; '
+        'free space or mend the directory meanwhile.',
+        save.step, self._directory, type(error).__name__, error,
+        self._failures, self.latest_step(), exc_info=error,
+    )  # fmt: skip
+    if _is_primary():
+      try:
+        steps.delete_unfinished(self._path(save.step))
+      except OSError:
+        logging.exception('What the failed save left could not be removed')
+    self._report(
+        CheckpointEvent(
+            kind='save_failed',
+            step=save.step,
+            seconds=save.seconds(),
+            blocked_seconds=blocked_seconds,
+            num_bytes=save.num_bytes,
+            failures=self._failures,
+            error=f'{type(error).__name__}: {error}',
+        )
+    )
+
+  def retry_is_due(self) -> bool:
+    """Whether the last save failed and it is time to try again; cheap.
+
+    Always False with several processes, which must agree on when to save: they
+    try again when the next save is due.
+    """
+    if not self._failures or jax.process_count() > 1 or self.is_saving():
+      return False
+    pause = min(
+        _FIRST_RETRY_SECONDS * 2 ** (self._failures - 1), _LAST_RETRY_SECONDS
+    )
+    return time.monotonic() - self._failed_at >= pause
+
+  def is_saving(self) -> bool:
+    """Whether a save is under way."""
+    return self._thread is not None and self._thread.is_alive()
+
+  def report_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
+    """Tells what is known of a saved state; counts from the next save on."""
+    if not metrics:
+      return
+    missing = retention.explain_missing_metric(self._policy, metrics)
+    if missing and not self._has_warned_of_metric:
+      self._has_warned_of_metric = True
+      logging.error('%s', missing)
+    with self._lock:
+      known = self._metrics.setdefault(step, {})
+      known.update({name: float(value) for name, value in metrics.items()})
+      text = json.dumps(known, indent=1, sort_keys=True)
+    if _is_primary() and step in self._steps:
+      (epath.Path(self._path(step)) / _METRICS_FILE).write_text(text)
+
+  def _read_metrics(self, step: int) -> dict[str, float]:
+    try:
+      file = epath.Path(self._path(step)) / _METRICS_FILE
+      return json.loads(file.read_text())
+    except (OSError, ValueError):  # None yet, or cut off by a kill.
+      return {}
+
+  def _remove_old(self) -> None:
+    with self._lock:
+      saved, metrics = sorted(self._steps), dict(self._metrics)
+    gone = retention.steps_to_remove(
+        saved, policy=self._policy, metrics=metrics
+    )
+    for step in gone:
+      if _is_primary():
+        steps.delete_checkpoint(self._path(step))
+      self._forget(step)
+      self._report(CheckpointEvent(kind='removed', step=step))
+    if _is_primary():
+      for step in retention.dataset_states_to_remove(
+          [step for step in saved if step not in gone],
+          keep=self._config.keep_dataset_checkpoints,
+      ):
+        steps.delete_dataset_state(self._path(step))
+
+  def _forget(self, step: int) -> None:
+    with self._lock:
+      self._steps.discard(step)
+      self._metrics.pop(step, None)
+
+  def _report(self, event: CheckpointEvent) -> None:
+    logging.info('%s', event)
+    if self._on_event is not None:
+      self._on_event(event)
+
+  def wait(self) -> bool:
+    """Waits for the save under way; returns whether the last one succeeded."""
+    if self._thread is not None:
+      self._thread.join()
+      self._thread = None
+    return self._failures == 0
+
+  def all_steps(self) -> list[int]:
+    """Returns the steps with a complete checkpoint, in order."""
+    with self._lock:
+      return sorted(self._steps)
+
+  def latest_step(self) -> int | None:
+    """Returns the newest step with a complete checkpoint, or None."""
+    return max(self.all_steps(), default=None)
+
+  def restore(
+      self,
+      step: int,
+      *,
+      abstract_state: Mapping[str, Any],
+      shardings: Mapping[str, Any],
+      dtype: str | None = None,
+  ) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Returns the state dict of a step and this process's data position.
+
+    Args:
+      step: A step with a complete checkpoint.
+      abstract_state: Nested state dict; leaves have shape and dtype.
+      shardings: Nested dict of the shardings to restore to, on any mesh.
+      dtype: dtype of the parameters; None for that in `abstract_state`.
+
+    Raises:
+      steps.NotACheckpointError: There is none of this step.
+      transforms.DifferentModelError: It is of another model.
+    """
+    self.wait()
+    request = restoring.Request(
+        abstract_state=abstract_state,
+        shardings=shardings,
+        dtype=dtype,
+        is_resuming=True,
+    )
+    state = restoring.restore_state(self._path(step), request)
+    position = state_io.read_dataset_state(
+        self._path(step),
+        process=jax.process_index(),
+        count=jax.process_count(),
+    )
+    return state, position
+
+  def close(self) -> None:
+    """Waits for the save under way and gives threads and memory back."""
+    self.wait()
+    self._checkpointer.close()
+    self._staging.clear()
+
+  def _path(self, step: int) -> str:
+    return steps.get_checkpoint_dir(self._directory, step)
+
+
+def _flat_state(train_state: PyTree) -> dict[str, Any]:
+  is_state = hasattr(train_state, 'state_dict')
+  return transforms.flatten(
+      train_state.state_dict() if is_state else train_state
+  )
+
+
+def _is_primary() -> bool:
+  return jax.process_index() == 0

@@ -1,0 +1,227 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays and data positions of one checkpoint, to disk and back, by Orbax.
+
+The format was chosen by measurement (2 GB of float32 on a local disk): OCDBT
+with Orbax's default compression 80 to 240 MB/s, since zstd costs 7 CPU-seconds
+and saves 7 percent of float32 noise; OCDBT without it 390 to 460; one file per
+array without it about the same, with five times as many files. Readers find
+the format out by themselves.
+"""
+
+import base64
+from collections.abc import Mapping
+import dataclasses
+import json
+from typing import Any
+
+from absl import logging
+from etils import epath
+import jax
+import jax.numpy as jnp
+import numpy as np
+import orbax.checkpoint as ocp
+
+from t5wild.checkpoints import steps
+from t5wild.checkpoints import transforms
+
+# Larger arrays are cut into pieces of this size, so that a host of another
+# mesh reads little more than what it needs.
+_PIECE_BYTES = 64 * 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredArray:
+  """An array in a checkpoint: its shape, and its numbers when asked for.
+
+  `numpy.asarray(stored)` reads all of it, on the calling process alone.
+  """
+
+  key: str
+  shape: tuple[int, ...]
+  dtype: np.dtype
+  folder: epath.Path
+
+  def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    """The numbers, read now."""
+    del copy  # They are always new.
+    read = read_arrays(self.folder, {self.key: None})[self.key]
+    return np.asarray(read, dtype)
+
+
+def make_checkpointer(
+    directory: str, *, timeout_seconds: int
+) -> ocp.AsyncCheckpointer:
+  """Returns the writer of a run's checkpoints.
+
+  Args:
+    directory: Where they go; decides how one becomes complete.
+    timeout_seconds: How long a save may take, and hosts wait for each other.
+  """
+  atomicity = steps.atomicity(directory)
+  every_process = ocp.options.MultiprocessingOptions(primary_host=None)
+  handler = ocp.CompositeCheckpointHandler(
+      composite_options=ocp.CompositeOptions(atomicity_options=atomicity),
+      **{
+          steps.STATE_ITEM: _make_handler(),
+          steps.DATASET_ITEM: ocp.JsonCheckpointHandler(
+              filename=_dataset_file(
+                  jax.process_index(), jax.process_count()
+              ),
+              multiprocessing_options=every_process,
+          ),
+      },
+  )
+  return ocp.AsyncCheckpointer(
+      handler,
+      async_options=ocp.AsyncOptions(timeout_secs=timeout_seconds),
+      atomicity_options=atomicity,
+  )
+
+
+def _make_handler() -> ocp.PyTreeCheckpointHandler:
+  return ocp.PyTreeCheckpointHandler(use_ocdbt=True, use_compression=False)
+
+
+def make_save_args(
+    flat_state: Mapping[str, Any],
+    *,
+    dtype: str | None,
+    dataset_state: Mapping[str, Any] | None,
+) -> ocp.args.Composite:
+  """Returns what the writer writes.
+
+  Args:
+    flat_state: Arrays by key.
+    dtype: dtype that floating-point parameters are saved in, None for theirs.
+    dataset_state: This process's position in the data, or None.
+  """
+  save_args = {
+      key: ocp.SaveArgs(
+          dtype=_target_dtype(key, leaf, dtype), chunk_byte_size=_PIECE_BYTES
+      )
+      for key, leaf in flat_state.items()
+  }
+  items = {
+      steps.STATE_ITEM: ocp.args.PyTreeSave(
+          transforms.unflatten(flat_state),
+          save_args=transforms.unflatten(save_args),
+      )
+  }
+  if dataset_state is not None:
+    items[steps.DATASET_ITEM] = ocp.args.JsonSave(_encode(dataset_state))
+  return ocp.args.Composite(**items)
+
+
+def _target_dtype(key: str, leaf: Any, dtype: str | None):
+  floating = jnp.issubdtype(getattr(leaf, 'dtype', np.int32), jnp.floating)
+  if dtype is None or not transforms.is_target(key) or not floating:
+    return None
+  return jnp.dtype(dtype)
+
+
+def read_structure(checkpoint: str) -> dict[str, StoredArray]:
+  """Returns the arrays of a checkpoint by key, without their numbers.
+
+  Raises:
+    steps.NotACheckpointError: The path is none.
+  """
+  folder = steps.state_folder(checkpoint)
+  tree = _make_handler().metadata(folder).tree
+  return {
+      key: StoredArray(
+          key=key,
+          shape=tuple(getattr(leaf, 'shape', None) or ()),
+          dtype=np.dtype(leaf.dtype),
+          folder=folder,
+      )
+      for key, leaf in transforms.flatten(tree).items()
+      if hasattr(leaf, 'dtype')  # Empty dicts are stored as such.
+  }
+
+
+def read_arrays(
+    folder: epath.Path, wanted: Mapping[str, jax.ShapeDtypeStruct | None]
+) -> dict[str, Any]:
+  """Reads arrays by key, each process only its shards.
+
+  Args:
+    folder: The folder of the arrays, as `steps.state_folder` gives it.
+    wanted: dtype and sharding of each; None for a numpy array as saved.
+  """
+  if not wanted:
+    return {}
+  restore_args = {
+      key: ocp.RestoreArgs(restore_type=np.ndarray)
+      if leaf is None
+      else ocp.ArrayRestoreArgs(
+          dtype=leaf.dtype, sharding=leaf.sharding, global_shape=leaf.shape
+      )
+      for key, leaf in wanted.items()
+  }
+  item = dict.fromkeys(wanted, 0)
+  read = _make_handler().restore(
+      folder,
+      args=ocp.args.PyTreeRestore(
+          item=transforms.unflatten(item),
+          restore_args=transforms.unflatten(restore_args),
+          partial_restore=True,
+      ),
+  )
+  return transforms.flatten(read)
+
+
+def _dataset_file(process: int, count: int) -> str:
+  return f'process_{process:05d}-of-{count:05d}.json'
+
+
+def read_dataset_state(
+    checkpoint: str, *, process: int, count: int
+) -> dict[str, Any] | None:
+  """Returns the position in the data that a process saved, or None.
+
+  With another number of processes than at the save, a process gets that of an
+  old one; the reader says whether it can go on from there.
+  """
+  folder = epath.Path(checkpoint) / steps.DATASET_ITEM
+  file = folder / _dataset_file(process, count)
+  if not file.exists():
+    others = sorted(folder.glob('process_*.json')) if folder.is_dir() else []
+    if not others:
+      return None
+    file = others[process % len(others)]
+    logging.warning(
+        '%s was saved by %d processes and is read by %d: process %d takes the '
+        'position in the data from %s',
+        checkpoint, len(others), count, process, file.name,
+    )  # fmt: skip
+  return _decode(json.loads(file.read_text()))
+
+
+def _encode(value: Any) -> Any:
+  """Makes JSON of nested dicts, lists, numbers, strings and bytes."""
+  if isinstance(value, Mapping):
+    return {str(key): _encode(item) for key, item in value.items()}
+  if isinstance(value, list | tuple):
+    return [_encode(item) for item in value]
+  if isinstance(value, bytes):
+    return {'__bytes__': base64.b64encode(value).decode('ascii')}
+  if isinstance(value, np.generic):
+    return value.item()
+  if value is None or isinstance(value, bool | int | float | str):
+    return value
+  raise TypeError(
+      f'the position in the data holds {value!r} of {type(value)}, expected '
+      'dicts, lists, numbers, strings and bytes: mend the state_dict() of the '
+      'reader'
+  )
+
+
+def _decode(value: Any) -> Any:
+  if isinstance(value, dict):
+    if value.keys() == {'__bytes__'}:
+      return base64.b64decode(value['__bytes__'])
+    return {key: _decode(item) for key, item in value.items()}
+  if isinstance(value, list):
+    return [_decode(item) for item in value]
+  return value

@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The checkpoint folders of a run directory: which are complete, which go.
+
+A checkpoint appears and disappears as a whole: on a local disk by a rename,
+in a bucket (which has none) by a marker file that is written last and removed
+first. A process may be killed between any two lines here.
+"""
+
+import os
+import re
+
+from absl import logging
+from etils import epath
+import orbax.checkpoint as ocp
+
+from t5wild import run_dir as run_dir_lib
+
+COMMIT_MARKER = 'commit_success.txt'
+STATE_ITEM = 'state'
+DATASET_ITEM = 'dataset'
+
+_DELETED_SUFFIX = '.deleted'
+_LEFTOVER = re.compile(
+    run_dir_lib.CHECKPOINT_PREFIX
+    + r'\d+(\.orbax-checkpoint-tmp.*|'
+    + re.escape(_DELETED_SUFFIX)
+    + r')\Z'
+)
+
+
+class NotACheckpointError(ValueError):
+  """A path that holds no checkpoint that can be read."""
+
+
+class UnwritableError(ValueError):
+  """A directory in which no checkpoint could ever be saved."""
+
+
+def absolute_path(path: str | os.PathLike[str]) -> str:
+  """Returns a local path made absolute; `gs://...` and its like unchanged."""
+  path = os.fspath(path)
+  if is_bucket(path):
+    return path.rstrip('/')
+  return os.path.abspath(os.path.expanduser(path))
+
+
+def is_bucket(path: str | os.PathLike[str]) -> bool:
+  """Whether a path lies in an object store, where nothing can be renamed."""
+  return '://' in os.fspath(path)
+
+
+def get_checkpoint_dir(  # T5X's name
+    checkpoints_dir: str | os.PathLike[str], step: int
+) -> str:
+  """Returns the folder of the checkpoint of a step."""
+  return run_dir_lib.RunDir(absolute_path(checkpoints_dir)).checkpoint(step)
+
+
+def all_steps(directory: str | os.PathLike[str]) -> list[int]:
+  """Returns the steps with a complete checkpoint, in order.
+
+  A directory that does not exist has none.
+  """
+  return sorted(
+      step
+      for name in _names(directory)
+      if (step := run_dir_lib.checkpoint_step(name)) is not None
+      and is_complete(get_checkpoint_dir(directory, step))
+  )
+
+
+def latest_step(directory: str | os.PathLike[str]) -> int | None:
+  """Returns the newest step with a complete checkpoint, or None."""
+  steps = all_steps(directory)
+  return steps[-1] if steps else None
+
+
+def is_complete(checkpoint: str | os.PathLike[str]) -> bool:
+  """Whether a checkpoint folder was written to its end.
+
+  Without a marker (older writers on a local disk) the name alone says so: the
+  folder gets it by a rename.
+  """
+  path = epath.Path(checkpoint)
+  if (path / COMMIT_MARKER).exists():
+    return True
+  return not is_bucket(checkpoint) and (path / STATE_ITEM).is_dir()
+
+
+def state_folder(checkpoint: str | os.PathLike[str]) -> epath.Path:
+  """Returns the folder of a checkpoint's arrays.
+
+  Raises:
+    NotACheckpointError: The path is none, or of a format not read here.
+  """
+  path = epath.Path(checkpoint)
+  if is_complete(checkpoint) and (path / STATE_ITEM).is_dir():
+    return path / STATE_ITEM
+  if (path / '_METADATA').exists():  # The arrays of a checkpoint themselves.
+    return path
+  raise NotACheckpointError(_explain(path))
+
+
+def _explain(path: epath.Path) -> str:
+  wanted = (
+      f'expected a folder such as {run_dir_lib.CHECKPOINT_PREFIX}1000 with '
+      f'{STATE_ITEM}/ and {COMMIT_MARKER} in it'
+  )
+  mend = "set RestoreCheckpointConfig.path to one, or mode to 'latest' and "
+  mend += 'path to the run directory around it'
+  if not path.exists():
+    if epath.Path(f'{path}.index').exists():
+      return (
+          f'{path} is a TensorFlow checkpoint, {wanted}: convert it with T5X '
+          'first'
+      )
+    near = _near(path)
+    return f'{path} does not exist{near}, {wanted}: {mend}'
+  if not path.is_dir():
+    return f'{path} is a file, {wanted}: {mend}'
+  if (path / 'checkpoint').is_file():
+    return (
+        f"{path} is in T5X's native format, {wanted}: save it once more with "
+        'T5X and use_orbax=True'
+    )
+  steps = all_steps(path)
+  if steps:
+    return (
+        f'{path} is a run directory with checkpoints of steps {steps[-5:]}, '
+        f'{wanted}: take {get_checkpoint_dir(path, steps[-1])}, or set '
+        "RestoreCheckpointConfig.mode to 'latest'"
+    )
+  names = sorted(entry.name for entry in path.iterdir())[:8]
+  if (path / STATE_ITEM).exists():
+    return (
+        f'{path} was not saved to its end (no {COMMIT_MARKER}), {wanted}: take '
+        'an older one'
+    )
+  return f'{path} is not a checkpoint (it holds {names}), {wanted}: {mend}'
+
+
+def _near(path: epath.Path) -> str:
+  """Names beside a path that does not exist, for the error."""
+  if not path.parent.is_dir():
+    return f' (nor does {path.parent})'
+  steps = all_steps(path.parent)
+  return f' (complete steps there: {steps[-5:]})' if steps else ''
+
+
+def delete_checkpoint(checkpoint: str | os.PathLike[str]) -> None:
+  """Removes a checkpoint folder; killed half-way it is no checkpoint any more.
+
+  A folder that is not there is none to remove.
+  """
+  path = epath.Path(checkpoint)
+  if not path.exists():
+    return
+  _delete(path, marker=path / COMMIT_MARKER)
+
+
+def delete_dataset_state(checkpoint: str | os.PathLike[str]) -> None:
+  """Removes the data position of a checkpoint; its arrays stay."""
+  path = epath.Path(checkpoint) / DATASET_ITEM
+  if path.exists():
+    _delete(path, marker=path / COMMIT_MARKER)
+
+
+def _delete(path: epath.Path, *, marker: epath.Path) -> None:
+  if is_bucket(path):
+    marker.unlink(missing_ok=True)
+    path.rmtree(missing_ok=True)
+    return
+  trash = path.parent / f'{path.name}{_DELETED_SUFFIX}'
+  if trash.exists():
+    trash.rmtree()
+  path.rename(trash)
+  trash.rmtree()
+
+
+def delete_leftovers(directory: str | os.PathLike[str]) -> list[str]:
+  """Removes what killed saves and killed removals left; returns the names.
+
+  Call it on one process, while nothing is being saved to the directory.
+  """
+  removed = []
+  for name in _names(directory):
+    path = epath.Path(directory) / name
+    if _LEFTOVER.match(name) or _is_unfinished_in_bucket(path):
+      path.rmtree(missing_ok=True)
+      removed.append(name)
+  if removed:
+    logging.info('Removed unfinished checkpoints %s', removed)
+  return removed
+
+
+def delete_unfinished(checkpoint: str | os.PathLike[str]) -> None:
+  """Removes what a failed save of one checkpoint left, to free the space."""
+  path = epath.Path(checkpoint)
+  prefix = f'{path.name}.orbax-checkpoint-tmp'
+  for name in _names(path.parent):
+    if name.startswith(prefix):
+      (path.parent / name).rmtree(missing_ok=True)
+  if _is_unfinished_in_bucket(path):
+    path.rmtree(missing_ok=True)
+
+
+def _is_unfinished_in_bucket(path: epath.Path) -> bool:
+  return (
+      is_bucket(path)
+      and run_dir_lib.checkpoint_step(path.name) is not None
+      and (path / STATE_ITEM).exists()
+      and not (path / COMMIT_MARKER).exists()
+  )
+
+
+def check_writable(directory: str | os.PathLike[str], *, process: int) -> None:
+  """Makes the directory and writes a small file there, then removes it.
+
+  Raises:
+    UnwritableError: No checkpoint could be saved there.
+  """
+  path = epath.Path(directory)
+  probe = path / f'.write_test_of_process_{process}'
+  try:
+    path.mkdir(parents=True, exist_ok=True)
+    probe.write_text('t5wild')
+    probe.unlink()
+  except OSError as error:
+    raise UnwritableError(
+        f'{path} cannot be written ({error}), expected a directory for '
+        'checkpoints: set MODEL_DIR to one that this user may write, with '
+        'space left'
+    ) from error
+
+
+def atomicity(
+    directory: str | os.PathLike[str],
+) -> ocp.options.AtomicityOptions:
+  """Returns how a checkpoint becomes complete there: rename, or marker."""
+  modes = ocp.options.AtomicityMode
+  return ocp.options.AtomicityOptions(
+      mode=modes.COMMIT_FILE if is_bucket(directory) else modes.ATOMIC_RENAME
+  )
+
+
+def _names(directory: str | os.PathLike[str]) -> list[str]:
+  try:
+    return sorted(entry.name for entry in epath.Path(directory).iterdir())
+  except (FileNotFoundError, NotADirectoryError):
+    return []
