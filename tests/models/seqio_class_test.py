@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A model's feature converter is seqio's, and costs nothing until it is used."""
+"""A model's feature converter is seqio's, imported when it is used."""
 
 import subprocess
 import sys
