@@ -10,6 +10,7 @@ import dataclasses
 import glob
 import json
 import os
+import socket
 import threading
 import time
 from typing import Any
@@ -26,6 +27,9 @@ from t5wild.partitioning import environments
 
 DEFAULT_START_SECONDS = 300
 DEFAULT_BARRIER_SECONDS = 600
+
+# How much later than ours JAX's own bound lies, which ends the process.
+_ABORT_SECONDS = 60
 
 _PREFIX = 't5wild/meeting'
 _uses: dict[str, int] = {}
@@ -140,31 +144,67 @@ def _initialize(processes, environment, timeout_seconds: float) -> None:
   # Without it, several CPU processes cannot compute together.
   jax.config.update('jax_cpu_collectives_implementation', 'gloo')
   begin = time.monotonic()
-  try:
-    jax.distributed.initialize(
-        coordinator_address=processes.coordinator_address,
-        num_processes=processes.process_count,
-        process_id=processes.process_index,
-        local_device_ids=_local_device_ids(processes, environment),
-        cluster_detection_method='deactivate',
-        initialization_timeout=int(timeout_seconds),
-    )
-  except RuntimeError as error:
+  failure = []
+
+  def join() -> None:
+    try:
+      jax.distributed.initialize(
+          coordinator_address=processes.coordinator_address,
+          num_processes=processes.process_count,
+          process_id=processes.process_index,
+          local_device_ids=_local_device_ids(processes, environment),
+          cluster_detection_method='deactivate',
+          initialization_timeout=int(timeout_seconds) + _ABORT_SECONDS,
+      )
+    except Exception as error:  # noqa: BLE001  (raised again below)
+      failure.append(error)
+
+  # When its own time is up, JAX aborts the process without a word on what to
+  # do; a thread lets this one speak first.
+  thread = threading.Thread(target=join, name='join', daemon=True)
+  thread.start()
+  thread.join(timeout_seconds)
+  if thread.is_alive() or failure:
+    # At exit JAX would wait for the others once more.
+    jax_distributed.global_state.client = None
+    cause = failure[0] if failure else None
     raise RuntimeError(
-        f'Process {processes.process_index} of {processes.process_count} '
-        f'could not join the run at {processes.coordinator_address} within '
-        f'{timeout_seconds:.0f} s (from {processes.source}): {error}\n'
-        'Expected all processes to start within that time, before any of them '
-        'used JAX, and process 0 to be reachable from all nodes.\n'
-        'Look at the log of process 0; check that the port is free and open; '
-        'raise --initialization_timeout when nodes start slowly.'
-    ) from error
+        _join_message(processes, timeout_seconds, cause)
+    ) from cause
   logging.info(
       'process %d of %d joined after %.1f s',
       processes.process_index,
       processes.process_count,
       time.monotonic() - begin,
   )
+
+
+def _join_message(processes, timeout_seconds: float, cause) -> str:
+  address = processes.coordinator_address
+  if cause is not None:
+    reason = str(cause).splitlines()[0]
+  elif _answers(address):
+    reason = f'process 0 answers at {address}, but not all the others came'
+  else:
+    reason = f'nobody answers at {address}'
+  return (
+      f'Process {processes.process_index} of {processes.process_count} could '
+      f'not join the run within {timeout_seconds:.0f} s: {reason} (address and '
+      f'numbers from {processes.source}).\n'
+      'Expected all processes to start within that time, before any of them '
+      'used JAX, and process 0 to be reachable from all nodes.\n'
+      'Look at the logs of the other processes; check that the port is free '
+      'and open; raise --initialization_timeout when nodes start slowly.'
+  )
+
+
+def _answers(address: str) -> bool:
+  host, port = address.rsplit(':', 1)
+  try:
+    with socket.create_connection((host.strip('[]'), int(port)), timeout=2):
+      return True
+  except OSError:
+    return False
 
 
 def _local_device_ids(processes, environment) -> list[int] | None:
@@ -233,10 +273,12 @@ def meet(
     place = f'{_PREFIX}/{name}/{_uses[name]}'
   mine = f'{place}/{process_index()}'
   client.key_value_set(mine, json.dumps(value))
+  begin = time.monotonic()
   try:
     client.wait_at_barrier(place, int(timeout_seconds * 1000))
   except jax.errors.JaxRuntimeError as error:
-    raise _timeout_error(client, name, place, timeout_seconds, error) from error
+    waited = time.monotonic() - begin
+    raise _timeout_error(client, name, place, waited, error) from error
   values = _brought(client, place)
   # Nobody deletes before everybody has read.
   client.wait_at_barrier(f'{place}/read', int(timeout_seconds * 1000))
@@ -264,7 +306,7 @@ def _timeout_error(client, name, place, seconds, error) -> Exception:
   reason = str(error).splitlines()[0]
   return BarrierTimeoutError(
       f'The barrier {name!r} was given up on process {process_index()} after '
-      f'{seconds:g} s; {missing}. ({reason})\n'
+      f'{seconds:.1f} s; {missing}. ({reason})\n'
       'Expected every process to come to it within that time.\n'
       'Look at the logs of the missing processes: they are stuck, dead or '
       'slower than this; raise the timeout if they are only slow.'
