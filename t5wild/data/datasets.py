@@ -20,7 +20,7 @@ from t5wild.data import eval_batches
 from t5wild.data import live_reader
 from t5wild.data import pipelines
 from t5wild.data import providers
-from t5wild.data import reader as reader_lib
+from t5wild.data import reader_protocol
 
 get_vocabulary = providers.get_vocabulary
 verify_matching_vocabs = providers.verify_matching_vocabs
@@ -208,7 +208,7 @@ def make_train_reader(
     data_layout: Any,
     feature_converter_cls: Callable[..., Any],
     start_batch: int = 0,
-) -> reader_lib.Reader:
+) -> reader_protocol.Reader:
   """Makes the reader of training batches that a config stands for.
 
   Args:
@@ -219,7 +219,7 @@ def make_train_reader(
     start_batch: batches to pass over.
 
   Returns:
-    A reader; see `reader.Reader`.
+    A reader; see `reader_protocol.Reader`.
   """
   make = (
       functools.partial(_make_live_reader, cfg)

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any
 
-from t5wild.data import reader as reader_lib
+from t5wild.data import reader_protocol
 
 # How often a blocked thread looks whether it should end, in seconds.
 _POLL_SECONDS = 0.2
@@ -29,8 +29,8 @@ class DeviceFeed:
 
   def __init__(
       self,
-      reader: reader_lib.Reader,
-      to_device: Callable[[reader_lib.Batch], Any],
+      reader: reader_protocol.Reader,
+      to_device: Callable[[reader_protocol.Batch], Any],
       prefetch: int = 2,
   ):
     """Takes the reader, which it owns from the first batch on.

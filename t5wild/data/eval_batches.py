@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from t5wild.data import pipelines
-from t5wild.data import reader as reader_lib
+from t5wild.data import reader_protocol
 
 
 class EvalBatches:
@@ -18,17 +18,17 @@ class EvalBatches:
     """Takes a finite tf.data pipeline; keeps its batches if told to."""
     self._dataset = dataset
     self._use_memory_cache = use_memory_cache
-    self._kept: list[reader_lib.Batch] | None = None
+    self._kept: list[reader_protocol.Batch] | None = None
 
   @property
-  def element_spec(self) -> reader_lib.ElementSpec:
+  def element_spec(self) -> reader_protocol.ElementSpec:
     """(shape, dtype) of each feature, for this host's rows."""
     return {
         name: (tuple(spec.shape), np.dtype(spec.dtype.as_numpy_dtype))
         for name, spec in self._dataset.element_spec.items()
     }
 
-  def __iter__(self) -> Iterator[reader_lib.Batch]:
+  def __iter__(self) -> Iterator[reader_protocol.Batch]:
     """Yields the batches from the first one."""
     if self._kept is not None:
       yield from self._kept

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from t5wild.data import pipelines
-from t5wild.data import reader as reader_lib
+from t5wild.data import reader_protocol
 
 # A snapshot holds the shuffle buffers; beyond this size it is not worth it.
 _MAX_SNAPSHOT_BYTES = 256 << 20
@@ -36,7 +36,7 @@ class Share:
 
 
 class LiveReader:
-  """Batches of a tf.data pipeline; see `reader.Reader`."""
+  """Batches of a tf.data pipeline; see `reader_protocol.Reader`."""
 
   def __init__(
       self,
@@ -87,7 +87,7 @@ class LiveReader:
       self._try_snapshot()  # finds out whether this pipeline allows it
       self._snapshot = b''
 
-  def _local_spec(self) -> reader_lib.ElementSpec:
+  def _local_spec(self) -> reader_protocol.ElementSpec:
     divide = self._share.num_shards if self._share.by == 'rows' else 1
     return {
         name: (
@@ -123,7 +123,7 @@ class LiveReader:
     """Returns itself."""
     return self
 
-  def __next__(self) -> reader_lib.Batch:
+  def __next__(self) -> reader_protocol.Batch:
     """Returns this host's rows of the next batch."""
     with self._lock:
       self._snapshot_if_due()
@@ -138,20 +138,20 @@ class LiveReader:
     if self._num_batches - self._snapshot_batches >= self._snapshot_period:
       self._try_snapshot()
 
-  def _read(self) -> reader_lib.Batch:
+  def _read(self) -> reader_protocol.Batch:
     with pipelines.failures_told():
       tensors = next(self._iterator)
     batch = {name: np.asarray(value) for name, value in tensors.items()}
     if not self._num_batches:
       _check_not_empty(batch, source=self._source)
     self._num_batches += 1
-    self._checksum = reader_lib.checksum(batch)
+    self._checksum = reader_protocol.checksum(batch)
     return batch
 
-  def _own_rows(self, batch: reader_lib.Batch) -> reader_lib.Batch:
+  def _own_rows(self, batch: reader_protocol.Batch) -> reader_protocol.Batch:
     if self._share.by != 'rows' or self._share.num_shards == 1:
       return batch
-    return reader_lib.slice_rows(
+    return reader_protocol.slice_rows(
         batch,
         shard_id=self._share.shard_id,
         num_shards=self._share.num_shards,
@@ -180,7 +180,7 @@ class LiveReader:
     )
 
   def state_dict(self) -> dict[str, Any]:
-    """Position after the batches handed out; see `reader.Reader`."""
+    """Position after the batches handed out; see `reader_protocol.Reader`."""
     with self._lock:
       return {
           'kind': 'live',
@@ -203,8 +203,9 @@ class LiveReader:
     """
     self._check_state(state)
     with self._lock:
-      self._seed = state['seed']
-      self._start()
+      if self._num_batches or self._seed != state['seed']:
+        self._seed = state['seed']
+        self._start()
       self._restore_snapshot(state)
       self._read_again(state)
 
@@ -254,7 +255,7 @@ class LiveReader:
     if batch is None:
       return
     try:
-      reader_lib.check_same_batch(
+      reader_protocol.check_same_batch(
           batch,
           expected=state['checksum'],
           index=state['batches'] - 1,
@@ -266,7 +267,7 @@ class LiveReader:
       logging.warning('Going on with changed data: %s', error)
 
 
-def _check_not_empty(batch: reader_lib.Batch, *, source: str) -> None:
+def _check_not_empty(batch: reader_protocol.Batch, *, source: str) -> None:
   """Refuses a first batch in which nothing is to be learned."""
   weights = batch.get('decoder_loss_weights')
   if weights is None or np.any(weights):

@@ -7,6 +7,8 @@ TensorFlow and seqio are imported when a preprocessor is called, not before.
 
 from typing import Any
 
+import numpy as np
+
 from t5wild.data import spans
 
 # Documents joined at a time where documents are merged.
@@ -57,7 +59,7 @@ def span_corruption(
     merge_documents: join documents before they are cut, as T5 does, so that
       almost every chunk is full and chunks straddle documents. False: a chunk
       never holds text of two documents.
-    min_tokens: drop a last chunk of fewer tokens.
+    min_tokens: drop a last chunk of fewer tokens; at least 2.
 
   Returns:
     tf.data.Dataset of {'inputs', 'targets'}, int32, without end of sequence.
@@ -146,7 +148,7 @@ def _merge_documents(dataset: Any) -> Any:
 def _split_documents(
     dataset: Any, *, tokens_length: int, min_tokens: int, cycle_length: int
 ) -> Any:
-  """Cuts documents into chunks of `tokens_length`; the last may be shorter.
+  """Cuts documents into chunks, padded with zeros to `tokens_length`.
 
   The chunks of `cycle_length` documents take turns.
   """
@@ -154,14 +156,16 @@ def _split_documents(
 
   def chunks(features):
     tokens = features['targets']
-    starts = tf.range(0, tf.size(tokens), tokens_length)
-    return tf.data.Dataset.from_tensor_slices(starts).map(
-        lambda start: {'targets': tokens[start : start + tokens_length]}
-    )
+    count = (tf.size(tokens) + tokens_length - min_tokens) // tokens_length
+    tokens = tokens[: count * tokens_length]
+    tokens = tf.pad(tokens, [[0, count * tokens_length - tf.size(tokens)]])
+    # One reshape, not a slice each: a tf.data function call per example is
+    # what costs here. The padding of the last one comes off in the core.
+    tokens = tf.reshape(tokens, [count, tokens_length])
+    return tf.data.Dataset.from_tensor_slices({'targets': tokens})
 
-  dataset = dataset.interleave(chunks, cycle_length=cycle_length)
-  return dataset.filter(
-      lambda features: tf.size(features['targets']) >= min_tokens
+  return dataset.interleave(
+      chunks, cycle_length=cycle_length, deterministic=True
   )
 
 
@@ -178,7 +182,7 @@ def _corrupt_dataset(
 
   def corrupt(tokens, seed):
     return spans.corrupt_spans(
-        tokens,
+        tokens[: np.count_nonzero(tokens)],
         key=(int(seed[0]), int(seed[1])),
         vocab_size=vocab_size,
         noise_density=noise_density,

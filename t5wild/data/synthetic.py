@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from t5wild.data import feature_converters
-from t5wild.data import reader as reader_lib
+from t5wild.data import reader_protocol
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class SyntheticConfig:
 
 
 class SyntheticReader:
-  """Endless random batches; see `reader.Reader`."""
+  """Endless random batches; see `reader_protocol.Reader`."""
 
   def __init__(
       self,
@@ -91,11 +91,11 @@ class SyntheticReader:
         'number: a resumed run gets the same ones on any number of hosts.'
     )
 
-  def __iter__(self) -> Iterator[reader_lib.Batch]:
+  def __iter__(self) -> Iterator[reader_protocol.Batch]:
     """Returns itself."""
     return self
 
-  def __next__(self) -> reader_lib.Batch:
+  def __next__(self) -> reader_protocol.Batch:
     """Returns this host's rows of the next batch."""
     batch = self._rows(self._num_batches)
     self._num_batches += 1
@@ -127,15 +127,15 @@ class SyntheticReader:
       )
     self._num_batches = state['batches']
 
-  def _rows(self, index: int) -> reader_lib.Batch:
-    return reader_lib.slice_rows(
+  def _rows(self, index: int) -> reader_protocol.Batch:
+    return reader_protocol.slice_rows(
         make_batch(self._config, index=index),
         shard_id=self._shard_id,
         num_shards=self._num_shards,
     )
 
 
-def make_batch(config: SyntheticConfig, *, index: int) -> reader_lib.Batch:
+def make_batch(config: SyntheticConfig, *, index: int) -> reader_protocol.Batch:
   """Makes global batch `index`: int32 [batch, length] features."""
   key = np.array([config.seed, index], np.uint64)
   generator = np.random.Generator(np.random.Philox(key=key))

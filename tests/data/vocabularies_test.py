@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The byte vocabulary is seqio's."""
+
+import hypothesis
+from hypothesis import strategies
+import pytest
+
+from t5wild.data import vocabularies
+
+settings = hypothesis.settings(deadline=None, max_examples=50)
+
+
+@pytest.fixture(scope='module')
+def seqio():
+  return pytest.importorskip('seqio')
+
+
+@settings
+@hypothesis.given(text=strategies.text(max_size=40))
+def test_ids_are_those_of_seqio(seqio, text):
+  ours = vocabularies.ByteVocabulary(125)
+  theirs = seqio.ByteVocabulary(125)
+  assert ours.encode(text) == list(theirs.encode(text))
+
+
+@settings
+@hypothesis.given(ids=strategies.lists(strategies.integers(0, 383)))
+def test_text_is_that_of_seqio(seqio, ids):
+  ours = vocabularies.ByteVocabulary(125)
+  theirs = seqio.ByteVocabulary(125)
+  assert ours.decode(ids) == theirs.decode(ids)
+
+
+@pytest.mark.parametrize('name', ['vocab_size', 'eos_id', 'pad_id', 'unk_id'])
+def test_sizes_and_special_ids_are_those_of_seqio(seqio, name):
+  ours = vocabularies.ByteVocabulary(125)
+  assert getattr(ours, name) == getattr(seqio.ByteVocabulary(125), name)
+  assert ours.vocab_size == 384
+
+
+def test_equality_looks_through_the_library(seqio):
+  ours = vocabularies.ByteVocabulary(125)
+  assert vocabularies.are_equal(seqio.ByteVocabulary(125), ours)
+  assert vocabularies.are_equal(ours, seqio.ByteVocabulary(125))
+  assert vocabularies.are_equal(ours, vocabularies.ByteVocabulary(125))
+  assert not vocabularies.are_equal(seqio.ByteVocabulary(100), ours)
+  assert not vocabularies.are_equal(ours, vocabularies.ByteVocabulary(100))
+
+
+def test_sentinels_are_shown_by_number_up_to_the_end():
+  vocabulary = vocabularies.ByteVocabulary(125)
+  ids = [*vocabulary.encode('ab'), 383, *vocabulary.encode('c'), 382, 1, 99]
+  shown = vocabularies.decode_with_sentinels(ids, vocabulary=vocabulary)
+  assert shown == 'ab<0>c<1>'
+
+
+def test_a_vocabulary_file_that_is_not_there_is_refused_with_the_command():
+  with pytest.raises(FileNotFoundError, match='/absent.model.*train-vocab'):
+    vocabularies.check_sentencepiece_file('/absent.model')
+
+
+def test_fewer_than_no_sentinels_are_refused():
+  with pytest.raises(ValueError, match='extra_ids is -1.*expected 0 or more'):
+    vocabularies.ByteVocabulary(-1)
