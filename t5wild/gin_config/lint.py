@@ -34,6 +34,9 @@ _EXAMPLES = {
     'TASK_FEATURE_LENGTHS': '"{\'inputs\': 512, \'targets\': 114}"',
     'TRAIN_STEPS': '10000',
 }
+_MENDS = {
+    'MODEL': 'add a model file before it: --gin_file=models/t5_1_1/small.gin',
+}
 _SCOPES_ENTERED_BY_PYTHON: set[str] = set()
 
 
@@ -241,7 +244,8 @@ def _check_macros(report: Report, last: dict[Any, Seen]) -> None:
         readers[0].place,
         f'unknown macro %{name}{reader.did_you_mean(name, known)}',
         'a macro that some file or flag sets.',
-        f'mend the name, or set it: --gin.{name}={_example(name)}',
+        _MENDS.get(name)
+        or f'mend the name, or set it: --gin.{name}={_example(name)}',
     )
   for name in sorted(defined - report.reads.keys()):
     if ('macro', name) in last:
