@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The whole configuration of every gin file of ours, held against a golden.
+
+A diff of `tests/golden/` shows what a change does to every recipe. When it is
+the one that was meant, write the goldens anew and commit them with the change:
+
+  UPDATE_GOLDEN=1 pytest tests/gin_files_test.py
+"""
+
+import os
+import pathlib
+import sys
+
+import gin
+from gin import selector_map
+import pytest
+
+from t5wild import gin_utils
+from t5wild import train
+from t5wild.gin_config import lint
+from t5wild.gin_config import operative
+from t5wild.gin_config import reader
+
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_GOLDEN = _ROOT / 'tests' / 'golden'
+_UPDATE = bool(os.environ.get('UPDATE_GOLDEN'))
+_TINY = 'models/t5_1_1/tiny.gin'
+_PRETRAIN = 'runs/pretrain.gin'
+# What a file needs around it to be a run, by its folder.
+_AROUND = {
+    'models': ((), (_PRETRAIN,)),
+    'objectives': ((_TINY, _PRETRAIN), ()),
+    'optimizers': ((_TINY, _PRETRAIN), ()),
+    'recipes': ((), ()),
+    'runs': ((_TINY,), ()),
+    'topologies': ((_TINY, _PRETRAIN), ()),
+}
+# Stand-ins for what a user must set.
+_PLACEHOLDERS = {
+    'BATCH_SIZE': '128',
+    'DROPOUT_RATE': '0.0',
+    'INITIAL_CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
+    'MIXTURE_OR_TASK_MODULE': "'placeholder.tasks'",
+    'MIXTURE_OR_TASK_NAME': "'placeholder_task'",
+    'MODEL_DIR': "'/placeholder/model_dir'",
+    'TASK_FEATURE_LENGTHS': "{'inputs': 512, 'targets': 114}",
+    'TRAIN_STEPS': '10000',
+}
+_FILES = sorted(
+    path.relative_to(_ROOT / 'gin').as_posix()
+    for path in (_ROOT / 'gin').rglob('*.gin')
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh_gin(monkeypatch):
+  """gin as in a new process: what gin files registered before is forgotten."""
+  gin.clear_config()
+  registry = selector_map.SelectorMap()
+  by_object = {}
+  for selector, found in gin.config._REGISTRY.items():
+    if found.import_source is None:
+      registry[selector] = found
+      by_object[found.wrapped] = found
+  monkeypatch.setattr(gin.config, '_REGISTRY', registry)
+  monkeypatch.setattr(gin.config, '_INVERSE_REGISTRY', by_object)
+  monkeypatch.setattr(
+      sys.modules['__main__'], 'train', train.train, raising=False
+  )
+  # Other people's defaults change with their versions, and are not ours to pin.
+  defaults = operative._defaults
+  monkeypatch.setattr(
+      operative,
+      '_defaults',
+      lambda found: defaults(found) if _is_ours(found.wrapped) else (),
+  )
+  yield
+  gin.clear_config()
+
+
+def _is_ours(wrapped) -> bool:
+  return wrapped.__module__.split('.')[0] == 't5wild'
+
+
+def _files_for(path: str) -> list[str]:
+  before, after = _AROUND[path.split('/')[0]]
+  return [*before, path, *after]
+
+
+def _missing(files: list[str]) -> list[str]:
+  """Bindings for the macros that are required and not set."""
+  report = lint.lint([reader.read_file(path) for path in files])
+  required = reader.Macro('gin.REQUIRED')
+  last = {
+      seen.binding.macro_name: seen.binding.value
+      for seen in report.seen
+      if seen.binding.is_macro
+  }
+  return [
+      f'{name}={_PLACEHOLDERS[name]}'
+      for name, value in last.items()
+      if value == required
+  ]
+
+
+def _operative_config(path: str) -> str:
+  files = _files_for(path)
+  gin_utils.parse_gin_flags([], files, _missing(files))
+  return gin_utils.operative_config_str()
+
+
+def test_there_are_gin_files():
+  assert _PRETRAIN in _FILES
+
+
+@pytest.mark.parametrize('path', _FILES)
+def test_a_gin_file_gives_no_hints_and_the_golden_configuration(
+    path, monkeypatch
+):
+  hints = []
+  monkeypatch.setattr(
+      gin_utils.logging, 'warning', lambda *args: hints.append(args)
+  )
+  text = _operative_config(path)
+  assert hints == []
+  golden = _GOLDEN / path
+  if _UPDATE:
+    golden.parent.mkdir(parents=True, exist_ok=True)
+    golden.write_text(text, encoding='utf-8')
+  assert golden.exists(), f'no golden for {path}; UPDATE_GOLDEN=1 makes it'
+  assert text == golden.read_text(encoding='utf-8')
+
+
+def test_no_golden_is_left_of_a_file_that_is_gone():
+  goldens = {
+      path.relative_to(_GOLDEN).as_posix() for path in _GOLDEN.rglob('*.gin')
+  }
+  assert goldens <= set(_FILES)
+
+
+def test_a_run_file_lists_what_it_needs_at_once():
+  with pytest.raises(gin_utils.GinError) as raised:
+    gin_utils.parse_gin_flags([], [_TINY, _PRETRAIN], [])
+  for name in (
+      'DROPOUT_RATE', 'MIXTURE_OR_TASK_NAME', 'MODEL_DIR',
+      'TASK_FEATURE_LENGTHS', 'TRAIN_STEPS',
+  ):
+    assert f'--gin.{name}=' in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    'path',
+    [p for p in _FILES if p.startswith('models/') and 'base' not in p],
+)
+def test_a_size_file_holds_only_what_differs(path):
+  text = (_ROOT / 'gin' / path).read_text(encoding='utf-8')
+  lines = [
+      line for line in text.splitlines()
+      if line.strip() and not line.startswith(('#', 'from ', 'import '))
+  ]
+  assert len(lines) <= 8
