@@ -202,38 +202,38 @@ def _open_data(plan: TrainingPlan) -> _Data:
   for one in (cfg, plan.train_eval_dataset_cfg):
     if verify is not None and one is not None and is_transformer:
       verify(one, plan.model)
+  converter = plan.model.FEATURE_CONVERTER_CLS
   reader = datasets.make_train_reader(
-      cfg,
-      data_layout=layout,
-      feature_converter_cls=plan.model.FEATURE_CONVERTER_CLS,
-      get_dataset_fn=plan.get_dataset_fn,
+      cfg, data_layout=layout, feature_converter_cls=converter
   )
   logging.info('Training data: %s', reader.promise)
-  eval_datasets = {}
-  if plan.train_eval_dataset_cfg is not None:
-    make = (
-        plan.train_eval_get_dataset_fn or datasets.get_training_eval_datasets
-    )
-    eval_layout = plan.partitioner.get_data_layout(
-        plan.train_eval_dataset_cfg.batch_size
-    )
-    eval_datasets = make(
-        plan.train_eval_dataset_cfg,
-        eval_layout.shard_id,
-        eval_layout.num_shards,
-        plan.eval_steps,
-        plan.model.FEATURE_CONVERTER_CLS,
-    )
   spec = reader.element_spec
   return _Data(
       layout=layout,
       reader=reader,
-      eval_datasets=eval_datasets,
+      eval_datasets=_open_eval_data(plan, converter),
       input_shapes={
           name: (layout.batch_size, *shape[1:])
           for name, (shape, _) in spec.items()
       },
       input_types={name: dtype for name, (_, dtype) in spec.items()},
+  )
+
+
+def _open_eval_data(plan: TrainingPlan, converter) -> Mapping[str, Any]:
+  cfg = plan.train_eval_dataset_cfg
+  if cfg is None:
+    return {}
+  layout = plan.partitioner.get_data_layout(cfg.batch_size)
+  if plan.train_eval_get_dataset_fn is not None:
+    return plan.train_eval_get_dataset_fn(
+        cfg, layout.shard_id, layout.num_shards, plan.eval_steps, converter
+    )
+  return datasets.make_eval_batches(
+      cfg,
+      data_layout=layout,
+      eval_steps=plan.eval_steps,
+      feature_converter_cls=converter,
   )
 
 
@@ -271,7 +271,7 @@ class _Session:
     self._checkpoints = None
     if save_cfg is not None:
       self._checkpoints = checkpoint_manager.CheckpointManager(
-          plan.model_dir, config=save_cfg
+          plan.model_dir, config=save_cfg, on_event=self._record_checkpoint
       )
     self._feed = device_feed.DeviceFeed(
         data.reader, to_device=plan.partitioner.global_batch
@@ -294,9 +294,14 @@ class _Session:
         train_metrics=self._metrics,
         evaluator=evaluator,
         save_checkpoint=self._save,
+        save_retry_is_due=(
+            self._checkpoints.retry_is_due if self._checkpoints else _never
+        ),
+        on_evaluation=(
+            self._checkpoints.report_metrics if self._checkpoints else _ignore
+        ),
         user_actions=actions_lib.parse_modes(self._plan.actions),
         profiler=profiling.StepProfiler(self._run_dir.profile),
-        save_after_evaluation=self._keeps_best,
     )
     with preemption.StopSignal() as stop_signal:
       self._compile()
@@ -304,7 +309,7 @@ class _Session:
         with self._ledger.span('evaluate'):
           actions.evaluate(self._first_step)
       if self._cadence.save_period and self._first_step == 0:
-        self._save(0, None)
+        self._save(0)
       last = loop.run(
           step_fn=self._trainer.train_step,
           feed=self._feed,
@@ -320,11 +325,6 @@ class _Session:
         evaluator.close()
       self._metrics.flush()
     return last
-
-  @property
-  def _keeps_best(self) -> bool:
-    save_cfg = self._plan.checkpoint_cfg.save
-    return bool(save_cfg and save_cfg.best_metric)
 
   def _compile(self) -> None:
     if self._first_step >= self._total_steps:
@@ -360,15 +360,26 @@ class _Session:
         managers=managers,
     )
 
-  def _save(self, step: int, evaluation_values) -> None:
+  def _record_checkpoint(self, event) -> None:
+    names = {'saved': 'saved', 'save_failed': 'failed'}
+    if event.kind in names:
+      self._metrics.write_scalars(
+          event.step,
+          {
+              f'checkpoint/{names[event.kind]}': 1.0,
+              'timing/save_seconds': event.seconds,
+              'timing/save_blocked_seconds': event.blocked_seconds,
+          },
+      )
+
+  def _save(self, step: int) -> None:
     if self._checkpoints is None:
       return
     self._checkpoints.save(
         step,
         self._trainer.train_state,
         # Position after the batches trained on, not after those read ahead.
-        dataset_state=self._feed.state_dict(),
-        metrics=evaluation_values,
+        dataset_state=self._feed.state_at(),
     )
 
   def close(self) -> None:
@@ -378,6 +389,14 @@ class _Session:
       self._checkpoints.close()
     self._metrics.close()
     self._sinks.close(self._ledger, step=int(self._trainer.train_state.step))
+
+
+def _never() -> bool:
+  return False
+
+
+def _ignore(step, values) -> None:
+  del step, values
 
 
 def _total_steps(plan: TrainingPlan, first_step: int) -> int:

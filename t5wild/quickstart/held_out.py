@@ -71,15 +71,13 @@ class HeldOutText(actions_lib.BaseAction):
 
   def _load_batches(self) -> list[dict[str, np.ndarray]]:
     cfg = self._dataset_cfg
-    layout = self._partitioner.get_data_layout(cfg.batch_size)
-    by_task = datasets.get_training_eval_datasets(
+    by_task = datasets.make_eval_batches(
         cfg,
-        layout.shard_id,
-        layout.num_shards,
-        self._num_batches,
-        self._model.FEATURE_CONVERTER_CLS,
+        data_layout=self._partitioner.get_data_layout(cfg.batch_size),
+        eval_steps=self._num_batches,
+        feature_converter_cls=self._model.FEATURE_CONVERTER_CLS,
     )
-    batches = [batch for task in by_task.values() for batch in task]
+    batches = [dict(batch) for task in by_task.values() for batch in task]
     for batch in batches:
       batch['decoder_loss_weights'] = infilling.is_byte(
           batch['decoder_target_tokens']

@@ -57,10 +57,6 @@ class DueActions(Protocol):
   def after_step(self, step: int) -> bool:
     """Runs after every step, waits for nothing; True asks to stop."""
 
-  @property
-  def save_after_evaluation(self) -> bool:
-    """Whether a save due with an evaluation must know its result."""
-
 
 @jax.jit
 def _merge(a, b):
@@ -124,23 +120,6 @@ def _next_batch(feed: Iterator[Any], step: int, total_steps: int):
     ) from None
 
 
-def _save_and_evaluate(step: int, due, actions: DueActions, ledger) -> bool:
-  # Save first, so that a fault in evaluation does not cost the steps, unless
-  # the evaluation says which checkpoint is the best.
-  stop = False
-  late = due.evaluate and actions.save_after_evaluation
-  if due.save and not late:
-    with ledger.span('save'):
-      actions.save(step)
-  if due.evaluate:
-    with ledger.span('evaluate'):
-      stop = actions.evaluate(step)
-  if due.save and late:
-    with ledger.span('save'):
-      actions.save(step)
-  return stop
-
-
 def run(
     *,
     step_fn: Callable[[Any], Mapping[str, Any]],
@@ -184,8 +163,13 @@ def run(
     due = cadence.due(step)
     if due.log:
       actions.log(step, window.take())
-    with window.timed('off_loop'):
-      stop |= _save_and_evaluate(step, due, actions, ledger)
+    # Save before evaluating: a fault in evaluation must not cost the steps.
+    if due.save:
+      with window.timed('off_loop'), ledger.span('save'):
+        actions.save(step)
+    if due.evaluate:
+      with window.timed('off_loop'), ledger.span('evaluate'):
+        stop |= actions.evaluate(step)
     if stop_signal.reached(step):
       with ledger.span('save'):
         actions.save(step)

@@ -22,10 +22,11 @@ class RunActions:
       trainer: Any,
       train_metrics: metrics_manager_lib.MetricsManager,
       evaluator: evaluation.TrainingEvaluator | None,
-      save_checkpoint: Callable[[int, Mapping[str, float] | None], None],
+      save_checkpoint: Callable[[int], None],
+      save_retry_is_due: Callable[[], bool],
+      on_evaluation: Callable[[int, Mapping[str, float]], None],
       user_actions: Mapping[actions_lib.ActionMode, Sequence[Any]],
       profiler: profiling.StepProfiler | None,
-      save_after_evaluation: bool = False,
   ):
     """Keeps the parts.
 
@@ -33,11 +34,11 @@ class RunActions:
       trainer: Holds the state.
       train_metrics: Writes `train/...`.
       evaluator: Teacher-forced evaluation, or None.
-      save_checkpoint: Called with the step and the newest evaluation.
+      save_checkpoint: Starts a save of the state after a step.
+      save_retry_is_due: Whether a failed save should be tried again.
+      on_evaluation: Told the step and metric -> value of each evaluation.
       user_actions: T5X's actions by mode.
       profiler: Asked after each step, or None.
-      save_after_evaluation: Whether checkpoints are judged by an evaluation,
-        so that one due at the same step must come first.
     """
     self._trainer = trainer
     self._train_metrics = train_metrics
@@ -45,9 +46,8 @@ class RunActions:
     self._save_checkpoint = save_checkpoint
     self._user_actions = user_actions
     self._profiler = profiler
-    self.save_after_evaluation = save_after_evaluation
-    self._newest_evaluation: dict[str, float] | None = None
-    self._last_train_values = None
+    self._save_retry_is_due = save_retry_is_due
+    self._on_evaluation = on_evaluation
     self._stop_asked = False
 
   def log(self, step: int, interval: loop.Interval) -> None:
@@ -84,18 +84,21 @@ class RunActions:
 
   def save(self, step: int) -> None:
     """Starts an asynchronous save."""
-    self._save_checkpoint(step, self._newest_evaluation)
+    self._save_checkpoint(step)
 
   def evaluate(self, step: int) -> bool:
     """Evaluates and runs TRAIN_EVAL actions; True asks the loop to stop."""
     if self._evaluator is None:
       return False
     by_task = self._evaluator.evaluate(step)
-    self._newest_evaluation = {
-        f'training_eval/{task}/{name}': value
-        for task, values in by_task.items()
-        for name, value in values.items()
-    }
+    self._on_evaluation(
+        step,
+        {
+            f'training_eval/{task}/{name}': value
+            for task, values in by_task.items()
+            for name, value in values.items()
+        },
+    )
     modes = actions_lib.ActionMode
     if not self._user_actions.get(modes.TRAIN_EVAL):
       return False
@@ -104,7 +107,9 @@ class RunActions:
     )
 
   def after_step(self, step: int) -> bool:
-    """Lets the profiler begin or end a trace; True asks the loop to stop."""
+    """Profiles, and retries a failed save; True asks the loop to stop."""
     if self._profiler is not None:
       self._profiler.at_step(step)
+    if self._save_retry_is_due():
+      self._save_checkpoint(step)
     return self._stop_asked

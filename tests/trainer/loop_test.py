@@ -19,10 +19,9 @@ from t5wild.vitals import goodput
 class _Recorder:
   """Notes what the loop asked for, in order."""
 
-  def __init__(self, *, save_after_evaluation=False, stop_at=None):
+  def __init__(self, *, stop_at=None):
     self.calls = []
     self.intervals = []
-    self.save_after_evaluation = save_after_evaluation
     self._stop_at = stop_at
 
   def log(self, step, interval):
@@ -86,14 +85,6 @@ def test_save_comes_before_evaluation_so_that_a_fault_there_costs_nothing():
   _run(actions, eval_period=5, save_period=5)
   assert [c for c in actions.calls if c[0] != 'log'] == [
       ('save', 5), ('evaluate', 5), ('save', 10), ('evaluate', 10)
-  ]
-
-
-def test_save_comes_after_evaluation_when_the_best_is_kept():
-  actions = _Recorder(save_after_evaluation=True)
-  _run(actions, eval_period=5, save_period=5)
-  assert [c for c in actions.calls if c[0] != 'log'] == [
-      ('evaluate', 5), ('save', 5), ('evaluate', 10), ('save', 10)
   ]
 
 
