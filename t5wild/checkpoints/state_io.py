@@ -74,7 +74,12 @@ def make_checkpointer(
   )
   return ocp.AsyncCheckpointer(
       handler,
-      async_options=ocp.AsyncOptions(timeout_secs=timeout_seconds),
+      async_options=ocp.AsyncOptions(
+          timeout_secs=timeout_seconds,
+          # Made beside the loop, a directory that cannot be made would keep
+          # the writing threads, and the end of the process, for minutes.
+          create_directories_asynchronously=False,
+      ),
       atomicity_options=atomicity,
   )
 

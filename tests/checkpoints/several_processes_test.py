@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of several processes, read by other numbers of them."""
+
+import contextlib
+import os
+
+import jax
+import numpy as np
+import pytest
+
+from t5wild.checkpoints import configs
+from t5wild.checkpoints import manager as manager_lib
+from tests import multiprocess
+from tests.checkpoints import checkpoint_states as states
+
+_SAVE = """
+import sys
+import jax
+from t5wild.partitioning import distributed
+distributed.start()
+from t5wild.checkpoints import configs, manager
+from tests.checkpoints import checkpoint_states as states
+import numpy as np
+
+mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2),
+                         ('data', 'model'))
+numbers = states.make_numbers(3)
+shardings = states.shardings_of(numbers, mesh)
+state = jax.tree.map(
+    lambda x, s: jax.make_array_from_callback(x.shape, s, lambda i: x[i]),
+    numbers, shardings)
+opened = manager.CheckpointManager({directory!r},
+    config=configs.SaveCheckpointConfig(keep=2))
+for step in (1, 2, 3):
+  opened.save(step, state, {{'process': jax.process_index(), 'step': step}},
+              metrics={{'loss': 1.0}})
+opened.wait()
+assert opened.all_steps() == [2, 3]
+read, position = opened.restore(3, abstract_state=states.abstract(numbers),
+                                shardings=shardings)
+assert position == {{'process': jax.process_index(), 'step': 3}}
+for got, want in zip(jax.tree.leaves(read), jax.tree.leaves(state)):
+  for a, b in zip(got.addressable_shards, want.addressable_shards):
+    np.testing.assert_array_equal(a.data, b.data)
+opened.close()
+"""
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+@pytest.mark.parametrize('count', [2, 4])
+def test_one_process_reads_what_several_have_saved(tmp_path, count):
+  run = tmp_path / 'run'
+  multiprocess.run_processes(
+      _SAVE.format(directory=str(run)),
+      count,
+      devices_per_process=8 // count,
+      timeout=240,
+  )
+  assert sorted(os.listdir(run)) == ['checkpoint_2', 'checkpoint_3']
+  assert sorted(p.name for p in (run / 'checkpoint_3/dataset').glob('p*')) == [
+      f'process_{i:05d}-of-{count:05d}.json' for i in range(count)
+  ]
+  numbers = states.make_numbers(3)
+  one = jax.sharding.Mesh(
+      np.array(jax.devices()[:1]).reshape(1, 1), ('data', 'model')
+  )
+  opened = manager_lib.CheckpointManager(
+      run, config=configs.SaveCheckpointConfig()
+  )
+  with contextlib.closing(opened):
+    read, position = opened.restore(
+        3,
+        abstract_state=states.abstract(numbers),
+        shardings=states.shardings_of(numbers, one),
+    )
+  states.assert_same_bits(read, numbers)
+  assert position == {'process': 0, 'step': 3}

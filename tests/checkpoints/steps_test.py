@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoint folders: complete, unfinished, deleted, none."""
+
+import os
+
+import pytest
+
+from t5wild.checkpoints import steps
+
+
+def _make(directory, name, *, marker=True, item='state'):
+  folder = directory / name
+  (folder / item).mkdir(parents=True)
+  if marker:
+    (folder / steps.COMMIT_MARKER).write_text('done')
+  return folder
+
+
+def test_only_complete_checkpoints_count(tmp_path):
+  _make(tmp_path, 'checkpoint_10')
+  _make(tmp_path, 'checkpoint_9')
+  _make(tmp_path, 'checkpoint_11.orbax-checkpoint-tmp')
+  _make(tmp_path, 'checkpoint_12.deleted')
+  _make(tmp_path, 'checkpoint_13', marker=False, item='other')
+  (tmp_path / 'checkpoint_14').write_text('a file')
+  assert steps.all_steps(tmp_path) == [9, 10]
+  assert steps.latest_step(tmp_path) == 10
+
+
+def test_directory_that_is_not_there_has_no_checkpoint(tmp_path):
+  assert steps.latest_step(tmp_path / 'missing') is None
+
+
+def test_relative_paths_become_absolute_and_buckets_stay(monkeypatch, tmp_path):
+  monkeypatch.chdir(tmp_path)
+  assert steps.absolute_path('runs/a') == str(tmp_path / 'runs' / 'a')
+  assert steps.get_checkpoint_dir('a', 3) == str(tmp_path / 'a/checkpoint_3')
+  for bucket in ('gs://bucket/run', 's3://bucket/run'):
+    assert steps.absolute_path(bucket + '/') == bucket
+    assert steps.get_checkpoint_dir(bucket, 3) == f'{bucket}/checkpoint_3'
+
+
+def test_bucket_checkpoints_are_complete_by_their_marker_alone():
+  bucket = steps.atomicity('gs://bucket/run').mode
+  assert bucket.value == 'commit_file'
+  assert steps.atomicity('/local/run').mode.value == 'atomic_rename'
+
+
+def test_deletion_killed_half_way_leaves_no_checkpoint(tmp_path, monkeypatch):
+  folder = _make(tmp_path, 'checkpoint_5')
+
+  def killed(*args, **kwargs):
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr('shutil.rmtree', killed)
+  with pytest.raises(KeyboardInterrupt):
+    steps.delete_checkpoint(folder)
+  monkeypatch.undo()
+  assert steps.all_steps(tmp_path) == []
+  assert steps.delete_leftovers(tmp_path) == ['checkpoint_5.deleted']
+  assert os.listdir(tmp_path) == []
+
+
+def test_leftovers_go_and_complete_checkpoints_stay(tmp_path):
+  _make(tmp_path, 'checkpoint_1')
+  _make(tmp_path, 'checkpoint_2.orbax-checkpoint-tmp-123')
+  (tmp_path / 'metrics.jsonl').write_text('')
+  steps.delete_leftovers(tmp_path)
+  assert sorted(os.listdir(tmp_path)) == ['checkpoint_1', 'metrics.jsonl']
+
+
+def test_failed_save_is_cleared_without_touching_others(tmp_path):
+  _make(tmp_path, 'checkpoint_1.orbax-checkpoint-tmp')
+  _make(tmp_path, 'checkpoint_11.orbax-checkpoint-tmp')
+  steps.delete_unfinished(tmp_path / 'checkpoint_1')
+  assert os.listdir(tmp_path) == ['checkpoint_11.orbax-checkpoint-tmp']
+
+
+def test_dataset_state_goes_alone(tmp_path):
+  folder = _make(tmp_path, 'checkpoint_5')
+  (folder / 'dataset').mkdir()
+  steps.delete_dataset_state(folder)
+  assert sorted(os.listdir(folder)) == [steps.COMMIT_MARKER, 'state']
+
+
+def _refusal(path):
+  with pytest.raises(steps.NotACheckpointError) as caught:
+    steps.state_folder(path)
+  text = str(caught.value)
+  assert str(path) in text
+  assert 'expected' in text
+  return text
+
+
+def test_path_that_is_no_checkpoint_is_explained(tmp_path):
+  _make(tmp_path, 'checkpoint_7')
+  assert 'complete steps there: [7]' in _refusal(tmp_path / 'checkpoint_8')
+  assert "mode to 'latest'" in _refusal(tmp_path)
+  assert 'nor does' in _refusal(tmp_path / 'no' / 'checkpoint_1')
+  (tmp_path / 'file').write_text('')
+  assert 'is a file' in _refusal(tmp_path / 'file')
+  (tmp_path / 'folder').mkdir()
+  (tmp_path / 'folder' / 'notes').write_text('')
+  assert "it holds ['notes']" in _refusal(tmp_path / 'folder')
+
+
+def test_other_formats_are_named(tmp_path, t5x_fixtures):
+  native = t5x_fixtures / 'encoder_decoder' / 'ckpt_legacy' / 'checkpoint_300'
+  assert "T5X's native format" in _refusal(native)
+  (tmp_path / 'model.ckpt-100.index').write_text('')
+  assert 'TensorFlow checkpoint' in _refusal(tmp_path / 'model.ckpt-100')
+
+
+def test_directory_that_cannot_be_written_is_refused(tmp_path):
+  (tmp_path / 'file').write_text('')
+  with pytest.raises(steps.UnwritableError, match='set MODEL_DIR'):
+    steps.check_writable(tmp_path / 'file' / 'run', process=0)
+  steps.check_writable(tmp_path / 'new' / 'run', process=0)
+  assert os.listdir(tmp_path / 'new' / 'run') == []
