@@ -99,7 +99,7 @@ def parse_gin_flags(
     )
   if finalize_config:
     gin.finalize()
-  logging.info('gin configuration:\n%s', get_gin_config_str())
+  logging.debug('gin configuration:\n%s', get_gin_config_str())
 
 
 def run(main: Callable[[Sequence[str]], Any]) -> None:
@@ -128,7 +128,9 @@ def get_gin_config_str(show_provenance: bool = False) -> str:
 def summarize_gin_config(
     model_dir: str, summary_writer: Any, step: int
 ) -> None:
-  """Writes `operative_config.gin` to `model_dir`, and it as a text summary.
+  """Writes `config.gin` and `operative_config.gin`, and a text summary.
+
+  The first is the configuration as given, the second has every default.
 
   Args:
     model_dir: the run's folder or bucket.
@@ -138,6 +140,7 @@ def summarize_gin_config(
   """
   if not _is_first_process():
     return
+  _write(model_dir, 'config.gin', get_gin_config_str())
   text = operative_config_str()
   _write(model_dir, 'operative_config.gin', text)
   if summary_writer is None:

@@ -140,6 +140,9 @@ def test_the_operative_config_holds_defaults_and_gives_the_same_run(
   gin_utils.summarize_gin_config(str(tmp_path / 'run'), None, 0)
   written = tmp_path / 'run' / 'operative_config.gin'
   text = written.read_text(encoding='utf-8')
+  given = (tmp_path / 'run' / 'config.gin').read_text(encoding='utf-8')
+  assert 'toy.train.steps = %STEPS' in given
+  assert 'toy.Model.rate' not in given
   for line in (
       'toy.Model.size = 3', 'toy.Model.rate = 0.1', 'STEPS = 3',
       'toy.train.steps = %STEPS', "toy.train.model_dir = ''",
