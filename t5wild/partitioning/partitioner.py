@@ -301,7 +301,8 @@ class PjitPartitioner(BasePartitioner):
       platform: see BasePartitioner.
 
     Raises:
-      ValueError: a rule that is no pair or names an unknown mesh axis.
+      ValueError: a rule that is no pair or names an unknown mesh axis; numbers
+        of dimensions beside rules that would not follow them.
     """
     super().__init__(
         num_partitions,
@@ -317,6 +318,15 @@ class PjitPartitioner(BasePartitioner):
     if logical_axis_rules is None:
       logical_axis_rules = rules_lib.standard_logical_axis_rules(
           activation_partitioning_dims, parameter_partitioning_dims
+      )
+    elif (activation_partitioning_dims, parameter_partitioning_dims) != (1, 1):
+      raise ValueError(
+          'PjitPartitioner has logical_axis_rules and also '
+          f'activation_partitioning_dims = {activation_partitioning_dims}, '
+          f'parameter_partitioning_dims = {parameter_partitioning_dims}.\n'
+          'Expected these numbers only where the rules are made.\n'
+          'Set standard_logical_axis_rules.parameter_partitioning_dims and '
+          '.activation_partitioning_dims instead of those of PjitPartitioner.'
       )
     self._logical_axis_rules = rules_lib.checked_rules(logical_axis_rules)
 

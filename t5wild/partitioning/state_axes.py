@@ -72,7 +72,8 @@ def mesh_axes_of_state(
         dict(mesh.shape),
         '\n  '.join(whole),
     )
-  return axes_state.restore_state(traverse_util.unflatten_dict(specs))
+  # Into the state itself, not its axes: containers must be of equal types.
+  return train_state.restore_state(traverse_util.unflatten_dict(specs))
 
 
 def _flat(tree: Mapping[str, Any]) -> dict[tuple, Any]:

@@ -338,6 +338,14 @@ def test_the_constructor_starts_no_backend(monkeypatch):
   partitioning.PjitPartitioner(num_partitions=2, platform='gpu')
 
 
+def test_numbers_of_dimensions_beside_rules_are_not_ignored():
+  with pytest.raises(ValueError, match='standard_logical_axis_rules.param'):
+    partitioning.PjitPartitioner(
+        logical_axis_rules=partitioning.standard_logical_axis_rules(),
+        parameter_partitioning_dims=2,
+    )
+
+
 def test_a_platform_that_is_not_there_is_refused_when_the_mesh_is_made():
   with pytest.raises(RuntimeError, match="asks for 'tpu'"):
     _ = partitioning.PjitPartitioner(platform='tpu').mesh
