@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Splits a batch into microbatches whose rows stay on their devices."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+from jax.sharding import PartitionSpec
+
+SEMANTICS = ('t5x', 'global')
+
+
+def check_semantics(semantics: str) -> None:
+  """Raises ValueError unless `semantics` is one of `SEMANTICS`."""
+  if semantics not in SEMANTICS:
+    raise ValueError(
+        f'microbatch_semantics is {semantics!r}, expected one of {SEMANTICS}: '
+        "'global' makes loss and dropout independent of num_microbatches, "
+        "'t5x' repeats T5X's numbers"
+    )
+
+
+def check_num_microbatches(num_microbatches: Any) -> None:
+  """Raises ValueError unless it is None or an integer of at least 1."""
+  if num_microbatches is None:
+    return
+  if not isinstance(num_microbatches, int) or num_microbatches < 1:
+    raise ValueError(
+        f'num_microbatches is {num_microbatches!r}, expected None or an '
+        'integer of at least 1: set trainer.Trainer.num_microbatches'
+    )
+
+
+def check_divisible(
+    batch_size: int, *, num_microbatches: int | None, data_shards: int = 1
+) -> None:
+  """Raises ValueError unless every device gets whole rows of each microbatch.
+
+  Args:
+    batch_size: Rows of the global batch.
+    num_microbatches: Number of microbatches; None is 1.
+    data_shards: Number of parts the rows are split into over devices.
+  """
+  parts = (num_microbatches or 1) * data_shards
+  if batch_size % parts:
+    near = max(1, round(batch_size / parts)) * parts
+    raise ValueError(
+        f'batch size {batch_size} is not divisible by num_microbatches x data '
+        f'parallel parts = {num_microbatches or 1} x {data_shards}, expected a '
+        f'multiple of {parts}: set BATCH_SIZE to {near}, or change '
+        'trainer.Trainer.num_microbatches or the mesh'
+    )
+
+
+def split(
+    batch: Mapping[str, jax.Array],
+    num_microbatches: int,
+    *,
+    semantics: str,
+    data_partition_spec: PartitionSpec,
+) -> dict[str, jax.Array]:
+  """Returns the batch with a leading axis of microbatches.
+
+  `t5x`: microbatch i holds consecutive rows; they must move between devices,
+  since a batch is sharded by consecutive rows, too. `global`: microbatch i
+  holds every num_microbatches-th row, so that none moves.
+
+  Args:
+    batch: Features, [batch, ...].
+    num_microbatches: Their number; divides the batch.
+    semantics: `t5x` or `global`.
+    data_partition_spec: Sharding of a batch's rows.
+  """
+  spec = PartitionSpec(None, *data_partition_spec)
+
+  def split_feature(x: jax.Array) -> jax.Array:
+    if semantics == 't5x':
+      x = x.reshape(num_microbatches, -1, *x.shape[1:])
+    else:
+      x = x.reshape(-1, num_microbatches, *x.shape[1:]).swapaxes(0, 1)
+    return constrain(x, spec)  # [microbatch, row, ...]
+
+  return {name: split_feature(x) for name, x in batch.items()}
+
+
+def constrain(x: jax.Array, spec: PartitionSpec | Sequence[Any]) -> jax.Array:
+  """Returns `x` laid out as `spec` says, if a mesh is set."""
+  if jax.sharding.get_abstract_mesh().empty:
+    return x
+  return jax.lax.with_sharding_constraint(x, PartitionSpec(*spec))

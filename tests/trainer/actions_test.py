@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Actions: when they ask for the end, and when they stay silent."""
+
+from clu import values
+import numpy as np
+import pytest
+
+from t5wild.trainer import actions as actions_lib
+
+Mode = actions_lib.ActionMode
+
+
+def _stops(action, numbers, *, wrap=float):
+  """The place at which the action first asks to stop, or None."""
+  for place, number in enumerate(numbers):
+    if action.run(None, {'task': {'loss': wrap(number)}}):
+      return place
+  return None
+
+
+def _early(mode='min', **arguments):
+  return actions_lib.EarlyStoppingAction(('task', 'loss'), mode, **arguments)
+
+
+@pytest.mark.parametrize(
+    ('mode', 'numbers', 'place'),
+    [
+        ('min', [3, 2, 1, 0.5], None),
+        ('min', [3, 3, 3], 2),
+        ('min', [3, 4, 3, 4, 5], 4),
+        ('max', [1, 2, 3], None),
+        ('max', [3, 2, 1], 2),
+    ],
+)
+def test_early_stopping_needs_patience_values_without_improvement(
+    mode, numbers, place
+):
+  assert _stops(_early(mode), numbers) == place
+
+
+def test_small_improvements_count_as_none():
+  assert _stops(_early(), [3.0, 2.9, 2.8]) is None
+  assert _stops(_early(atol=0.2), [3.0, 2.9, 2.8]) == 2
+  assert _stops(_early(rtol=0.1), [3.0, 2.9, 2.8]) == 2
+  assert _stops(_early('max', atol=0.2), [2.8, 2.9, 3.0]) == 2
+
+
+def test_early_stopping_leaves_nan_to_others():
+  assert _stops(_early(), [1.0, float('nan'), 1.0]) is None
+
+
+@pytest.mark.parametrize('bad', [float('nan'), float('inf'), -float('inf')])
+@pytest.mark.parametrize('wrap', [float, values.Scalar, np.float32])
+def test_nan_action_stops_at_anything_not_finite(bad, wrap):
+  action = actions_lib.TerminateOnNanAction('task')
+  assert _stops(action, [1.0, bad], wrap=wrap) == 1
+
+
+@pytest.mark.parametrize(
+    'metrics',
+    [{}, {'task': {}}, {'task': {'loss': 'text'}}, {'task': {'loss': [1, 2]}}],
+)
+def test_absent_metrics_stop_nothing(metrics):
+  for action in (_early(patience=2), actions_lib.TerminateOnNanAction('task')):
+    assert not any(action.run(None, metrics) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ({'mode': 'low'}, "'low', expected 'min' or 'max'"),
+        ({'atol': -1.0}, 'atol .* -1.0'),
+        ({'rtol': -1.0}, 'rtol .* -1.0'),
+        ({'patience': 1}, 'patience .* 1, expected at least 2'),
+    ],
+)
+def test_senseless_arguments_are_refused(arguments, words):
+  with pytest.raises(ValueError, match=words):
+    _early(**arguments)
+
+
+class _Recorder(actions_lib.BaseAction):
+
+  def __init__(self, answer):
+    self.seen = []
+    self._answer = answer
+
+  def run(self, train_state, metrics_by_task):
+    self.seen.append((train_state, metrics_by_task))
+    return self._answer
+
+
+def test_every_action_of_a_mode_runs_even_after_one_asked_to_stop():
+  first, second, other = _Recorder(True), _Recorder(False), _Recorder(True)
+  by_mode = actions_lib.parse_modes(
+      {'TRAIN': [first, second], Mode.INFER_EVAL: [other]}
+  )
+  metrics = {'train': {}}
+  assert actions_lib.run_actions(Mode.TRAIN, by_mode, 'state', metrics)
+  assert first.seen == second.seen == [('state', metrics)]
+  assert other.seen == []
+  assert not actions_lib.run_actions(Mode.TRAIN_EVAL, by_mode, None, {})
+
+
+def test_no_actions_parse_to_none():
+  assert actions_lib.parse_modes(None) == {}
+
+
+def test_unknown_modes_offer_a_close_name():
+  with pytest.raises(ValueError, match="TRAIN_EVL.*did you mean 'TRAIN_EVAL'"):
+    actions_lib.parse_modes({'TRAIN_EVL': []})
+
+
+def test_actions_without_run_are_refused():
+  with pytest.raises(ValueError, match='no method run'):
+    actions_lib.parse_modes({'TRAIN': [print]})

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How batches are split, and what is refused before."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from t5wild.trainer import microbatches
+
+PartitionSpec = jax.sharding.PartitionSpec
+
+
+def _split(x, number, semantics):
+  return microbatches.split(
+      {'x': x},
+      number,
+      semantics=semantics,
+      data_partition_spec=PartitionSpec('data'),
+  )['x']
+
+
+def test_t5x_microbatches_are_consecutive_rows():
+  rows = _split(jnp.arange(6), 2, 't5x')
+  np.testing.assert_array_equal(rows, [[0, 1, 2], [3, 4, 5]])
+
+
+def test_global_microbatches_hold_each_row_once():
+  rows = _split(jnp.arange(6), 2, 'global')
+  np.testing.assert_array_equal(rows, [[0, 2, 4], [1, 3, 5]])
+
+
+def test_global_microbatches_move_no_row_between_devices():
+  mesh = jax.make_mesh(
+      (4,), ('data',), axis_types=(jax.sharding.AxisType.Auto,)
+  )
+  sharding = jax.sharding.NamedSharding(mesh, PartitionSpec('data'))
+  batch = jax.device_put(jnp.arange(16).reshape(16, 1), sharding)
+  with jax.set_mesh(mesh):
+    split = jax.jit(lambda x: _split(x, 2, 'global'))
+    text = split.lower(batch).compile().as_text()
+    rows = split(batch)
+  for collective in ('all-to-all', 'all-gather', 'collective-permute'):
+    assert collective not in text
+  assert rows.sharding.spec[:2] == (None, 'data')
+
+
+@pytest.mark.parametrize('number', [0, -2, 2.0, '2'])
+def test_senseless_numbers_are_refused(number):
+  with pytest.raises(ValueError, match='num_microbatches is'):
+    microbatches.check_num_microbatches(number)
+
+
+def test_batches_must_fill_every_device_in_every_microbatch():
+  microbatches.check_divisible(16, num_microbatches=2, data_shards=8)
+  with pytest.raises(ValueError, match='set BATCH_SIZE to 16'):
+    microbatches.check_divisible(20, num_microbatches=2, data_shards=8)
+  with pytest.raises(ValueError, match='set BATCH_SIZE to 8'):
+    microbatches.check_divisible(2, num_microbatches=None, data_shards=8)
