@@ -20,6 +20,8 @@ from jaxtyping import Array, Float, Int, Num
 
 _PADDING_ID = 0
 
+_Coefficient = float | int | Float[Array, '']
+
 
 @enum.unique
 class SpecialLossNormalizingFactor(enum.Enum):
@@ -49,7 +51,7 @@ def _log_z(logits: Float[Array, '*batch vocab']) -> Float[Array, '*batch']:
 def _softmax_gradient(
     logits: Float[Array, '*batch vocab'],
     log_z: Float[Array, '*batch'],
-    z_loss: Float[Array, ''] | float,
+    z_loss: _Coefficient,
 ) -> Float[Array, '*batch vocab']:
   """Gradient of `log_z + z_loss * log_z**2` by the logits, in float32."""
   softmax = jnp.exp(logits.astype(jnp.float32) - log_z[..., None])
@@ -60,7 +62,7 @@ def _softmax_gradient(
 def cross_entropy_with_logits(
     logits: Float[Array, '*batch vocab'],
     targets: Num[Array, '*batch vocab'],
-    z_loss: float,
+    z_loss: _Coefficient,
 ) -> tuple[Float[Array, '*batch'], Float[Array, '*batch']]:
   """Cross entropy against a distribution over the vocabulary, per token.
 
@@ -109,7 +111,7 @@ def cross_entropy_with_labels(
     logits: Float[Array, '*batch vocab'],
     labels: Int[Array, '*batch'],
     *,
-    z_loss: float = 0.0,
+    z_loss: _Coefficient = 0.0,
     label_smoothing: float = 0.0,
 ) -> tuple[Float[Array, '*batch'], Float[Array, '*batch']]:
   """`cross_entropy_with_logits` for integer labels, without one-hot targets.
@@ -185,11 +187,11 @@ _cross_entropy_with_labels.defvjp(_forward_with_labels, _backward_with_labels)
 
 def compute_weighted_cross_entropy(
     logits: Float[Array, '*batch vocab'],
-    targets: Num[Array, '*batch'],
-    weights: Num[Array, '*batch'] | None = None,
+    targets: Num[Array, '...'],
+    weights: Num[Array, '...'] | None = None,
     label_smoothing: float = 0.0,
-    z_loss: float = 0.0,
-    loss_normalizing_factor: float | Num[Array, ''] | None = None,
+    z_loss: _Coefficient = 0.0,
+    loss_normalizing_factor: float | int | Num[Array, ''] | None = None,
 ) -> tuple[Float[Array, ''], Float[Array, ''], Num[Array, ''] | int]:
   """Sum over tokens of the cross entropy with integer targets.
 

@@ -9,7 +9,7 @@ on the batch axis: [a, b] with two decodes each is [a, a, b, b].
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import flax
 from flax import traverse_util
@@ -41,6 +41,7 @@ class DecodingState:
   cache: Cache
 
 
+@runtime_checkable
 class TokensIdsToLogitsCallable(Protocol):
   """One step of a model: from current tokens to the next tokens' logits."""
 
@@ -50,6 +51,7 @@ class TokensIdsToLogitsCallable(Protocol):
     """Gives (logits, cache after the current token)."""
 
 
+@runtime_checkable
 class DecodeFnCallable(Protocol):
   """A decoding function. A model calls it by keywords, with these names."""
 
