@@ -22,6 +22,8 @@ from t5wild.data import pipelines
 from t5wild.data import providers
 from t5wild.data import reader_protocol
 
+# Reachable here, where a data set's users look for them.
+Reader = reader_protocol.Reader
 get_vocabulary = providers.get_vocabulary
 verify_matching_vocabs = providers.verify_matching_vocabs
 

@@ -164,9 +164,7 @@ def _split_documents(
     tokens = tf.reshape(tokens, [count, tokens_length])
     return tf.data.Dataset.from_tensor_slices({'targets': tokens})
 
-  return dataset.interleave(
-      chunks, cycle_length=cycle_length, deterministic=True
-  )
+  return dataset.interleave(chunks, cycle_length=cycle_length)
 
 
 def _corrupt_dataset(

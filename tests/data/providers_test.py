@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Vocabularies of a task, and whether they are the model's."""
+
+import types
+
+import pytest
+
+from t5wild.data import providers
+from t5wild.data import vocabularies
+
+
+@pytest.fixture
+def cfg(seqio):
+  """Makes a config of a task with these features' vocabularies."""
+
+  def make(**features):
+    task = seqio.Task(
+        'task',
+        source=seqio.FunctionDataSource(lambda split, shuffle_files: None, []),
+        output_features={
+            name: seqio.Feature(vocabulary)
+            for name, vocabulary in features.items()
+        },
+    )
+    return types.SimpleNamespace(mixture_or_task_name=task, module=None)
+
+  return make
+
+
+def model(inputs, targets):
+  return types.SimpleNamespace(
+      input_vocabulary=inputs, output_vocabulary=targets
+  )
+
+
+def test_inputs_and_targets_have_their_own_vocabularies(seqio, cfg):
+  found = providers.get_vocabulary(
+      cfg(inputs=seqio.ByteVocabulary(1), targets=seqio.ByteVocabulary(2))
+  )
+  assert [vocabulary.extra_ids for vocabulary in found] == [1, 2]
+
+
+def test_one_vocabulary_stands_for_both_and_pass_through_does_not_count(
+    seqio, cfg
+):
+  found = providers.get_vocabulary(
+      cfg(
+          targets=seqio.ByteVocabulary(2),
+          scores=seqio.PassThroughVocabulary(5),
+      )
+  )
+  assert found == (seqio.ByteVocabulary(2), seqio.ByteVocabulary(2))
+
+
+def test_different_vocabularies_without_inputs_are_refused(seqio, cfg):
+  made = cfg(targets=seqio.ByteVocabulary(2), other=seqio.ByteVocabulary(3))
+  with pytest.raises(ValueError, match='other.*targets.*Give the features one'):
+    providers.get_vocabulary(made)
+
+
+def test_a_missing_vocabulary_file_is_refused(seqio, cfg):
+  missing = seqio.SentencePieceVocabulary('/absent.model')
+  with pytest.raises(FileNotFoundError, match='train-vocab'):
+    providers.get_vocabulary(cfg(inputs=missing, targets=missing))
+
+
+@pytest.mark.parametrize('ours', [False, True])
+def test_matching_vocabularies_pass_whichever_library_they_are_of(
+    seqio, cfg, ours
+):
+  vocabulary = seqio.ByteVocabulary(2)
+  side = vocabularies.ByteVocabulary(2) if ours else seqio.ByteVocabulary(2)
+  providers.verify_matching_vocabs(
+      cfg(inputs=vocabulary, targets=vocabulary), model(side, side)
+  )
+
+
+def test_other_vocabularies_are_refused_with_both_sides(seqio, cfg):
+  vocabulary = seqio.ByteVocabulary(2)
+  with pytest.raises(ValueError, match='(?s)task:.*model:.*Set VOCABULARY'):
+    providers.verify_matching_vocabs(
+        cfg(inputs=vocabulary, targets=vocabulary),
+        model(vocabulary, vocabularies.ByteVocabulary(3)),
+    )
