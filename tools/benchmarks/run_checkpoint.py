@@ -6,21 +6,20 @@ import os
 import tempfile
 import time
 
-import flax
 import jax
-import jax.numpy as jnp
 
 from benchmarks import measure
 from t5wild import train_state as train_state_lib
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
-from t5wild.optimizers import base as optimizers_base
+from t5wild.optimizers import optax_wrapper
 
 _BLOCK_GOAL_SECONDS = 0.2
 _RATE_GOAL = 200e6  # bytes per second
 _SIZE_BYTES = 2_000_000_000
 _SMALL_BYTES = 20_000_000
 _NUM_ARRAYS = 40
+LEARNING_RATE = 0.01  # of an optimiser that keeps no state
 
 
 def _make_state(num_bytes: int) -> train_state_lib.FlaxOptimTrainState:
@@ -28,14 +27,9 @@ def _make_state(num_bytes: int) -> train_state_lib.FlaxOptimTrainState:
   make = jax.jit(lambda key: jax.random.normal(key, (rows, 1024)))
   keys = jax.random.split(jax.random.PRNGKey(0), _NUM_ARRAYS)
   params = {f'layer_{i}': {'kernel': make(k)} for i, k in enumerate(keys)}
-  state = optimizers_base.OptimizerState(
-      step=jnp.zeros((), jnp.int32),
-      param_states=jax.tree.map(lambda _: None, params),
+  return train_state_lib.FlaxOptimTrainState.create(
+      optax_wrapper.sgd(LEARNING_RATE), {'params': params}
   )
-  optimizer = optimizers_base.Optimizer(
-      optimizer_def=None, state=state, target=flax.core.freeze(params)
-  )
-  return train_state_lib.FlaxOptimTrainState(optimizer)
 
 
 def _report(name: str, seconds: float, num_bytes: int) -> None:
