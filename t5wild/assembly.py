@@ -6,7 +6,7 @@ Processes first (the binary starts them), then mesh, data, state, trainer, loop.
 The only file that sees data, checkpoints and trainer together.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 import contextlib
 import dataclasses
 import time
@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from t5wild import run_dir as run_dir_lib
-from t5wild.checkpoints import configs as checkpoint_configs
+from t5wild import training_plan
 from t5wild.checkpoints import initialize
 from t5wild.checkpoints import manager as checkpoint_manager
 from t5wild.data import datasets
@@ -38,58 +38,6 @@ from t5wild.trainer import run_sinks
 from t5wild.vitals import goodput
 
 
-class BadPlanError(ValueError):
-  """A run that cannot be put together; nothing was compiled."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingPlan:
-  """The arguments of `t5wild.train.train`, checked; see there for each."""
-
-  model: models_base.BaseModel
-  train_dataset_cfg: Any
-  train_eval_dataset_cfg: Any
-  infer_eval_dataset_cfg: Any
-  checkpoint_cfg: checkpoint_configs.CheckpointConfig
-  partitioner: partitioner_lib.BasePartitioner
-  trainer_cls: Callable[..., Any]
-  model_dir: str
-  total_steps: int
-  eval_steps: int | None
-  eval_period: int | None
-  relative_steps: int | None
-  stats_period: int | None
-  random_seed: int | None
-  use_hardware_rng: bool
-  summarize_config_fn: Callable[..., None] | None
-  inference_evaluator_cls: Any
-  get_dataset_fn: Callable[..., Any] | None
-  concurrent_metrics: bool
-  actions: Mapping[str, Sequence[Any]] | None
-  train_eval_get_dataset_fn: Callable[..., Any] | None
-  run_eval_before_training: bool
-  train_state_initializer_cls: Callable[..., Any]
-  use_orbax: bool
-  verify_matching_vocabs_fn: Callable[..., None] | None
-  gc_period: int
-  dry_run: bool
-
-  def __post_init__(self):
-    """Refuses what would fail only after compiling."""
-    if self.infer_eval_dataset_cfg is not None:
-      raise ValueError(
-          'infer_eval_dataset_cfg is set, but evaluation by decoding is not '
-          'built yet: expected None. Bind train.infer_eval_dataset_cfg = None '
-          '(training evaluation by loss and accuracy works).'
-      )
-    if not self.use_orbax:
-      raise ValueError(
-          'use_orbax = False asks for T5X\'s old checkpoint writer; only Orbax '
-          'checkpoints are written here. Drop the binding.'
-      )
-    actions_lib.parse_modes(self.actions)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Data:
   """What the data side hands over: readers and the shape of a batch."""
@@ -108,7 +56,7 @@ class _Data:
     }
 
 
-def run_training(plan: TrainingPlan) -> tuple[int, Any]:
+def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
   """Trains as planned.
 
   Returns:
@@ -116,7 +64,8 @@ def run_training(plan: TrainingPlan) -> tuple[int, Any]:
     run).
 
   Raises:
-    BadPlanError: Something in the plan cannot work; nothing was compiled.
+    training_plan.BadPlanError: Something in the plan cannot work; nothing was
+      compiled.
     preemption.Preempted: The run was asked to stop and has saved its state.
   """
   ledger = goodput.Ledger()
@@ -159,10 +108,12 @@ def _as_bad_plan():
   try:
     yield
   except (ValueError, LookupError, OSError, TypeError) as error:
-    raise BadPlanError(str(error)) from error
+    raise training_plan.BadPlanError(str(error)) from error
 
 
-def _first_state(plan: TrainingPlan, states, rng) -> initialize.InitialState:
+def _first_state(
+    plan: training_plan.TrainingPlan, states, rng
+) -> initialize.InitialState:
   initial = initialize.initialize_train_state(
       checkpoint_cfg=plan.checkpoint_cfg,
       model_dir=plan.model_dir,
@@ -176,7 +127,7 @@ def _first_state(plan: TrainingPlan, states, rng) -> initialize.InitialState:
   return initial
 
 
-def _make_rngs(plan: TrainingPlan) -> tuple[jax.Array, jax.Array]:
+def _make_rngs(plan: training_plan.TrainingPlan) -> tuple[jax.Array, jax.Array]:
   """T5X's keys: `PRNGKey(seed)` split into initialisation and trainer."""
   seed = plan.random_seed
   if plan.use_hardware_rng or seed is None:
@@ -194,7 +145,7 @@ def _make_rngs(plan: TrainingPlan) -> tuple[jax.Array, jax.Array]:
   return init_rng, trainer_rng
 
 
-def _open_data(plan: TrainingPlan) -> _Data:
+def _open_data(plan: training_plan.TrainingPlan) -> _Data:
   cfg = plan.train_dataset_cfg
   layout = plan.partitioner.get_data_layout(cfg.batch_size)
   verify = plan.verify_matching_vocabs_fn
@@ -220,7 +171,9 @@ def _open_data(plan: TrainingPlan) -> _Data:
   )
 
 
-def _open_eval_data(plan: TrainingPlan, converter) -> Mapping[str, Any]:
+def _open_eval_data(
+    plan: training_plan.TrainingPlan, converter
+) -> Mapping[str, Any]:
   cfg = plan.train_eval_dataset_cfg
   if cfg is None:
     return {}
@@ -399,7 +352,7 @@ def _ignore(step, values) -> None:
   del step, values
 
 
-def _total_steps(plan: TrainingPlan, first_step: int) -> int:
+def _total_steps(plan: training_plan.TrainingPlan, first_step: int) -> int:
   if plan.relative_steps:
     return first_step + plan.relative_steps
   if plan.total_steps < first_step:

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import sys
+import threading
 import traceback
 from typing import Any
 
@@ -15,10 +16,14 @@ from t5wild import assembly
 from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import gin_utils
+from t5wild import training_plan
 from t5wild.data import datasets
 from t5wild.partitioning import distributed
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
+
+# Until then an error is one of the recipe, which a restart would repeat.
+_ARGUMENTS_ARE_GOOD = threading.Event()
 
 
 def train(  # noqa: PLR0913 -- T5X's signature
@@ -96,7 +101,9 @@ def train(  # noqa: PLR0913 -- T5X's signature
     The last step and the train state after it.
   """
   # One list of arguments serves gin (here) and the checks (the plan).
-  return assembly.run_training(assembly.TrainingPlan(**locals()))
+  plan = training_plan.TrainingPlan(**locals())
+  _ARGUMENTS_ARE_GOOD.set()
+  return assembly.run_training(plan)
 
 
 def define_flags() -> None:
@@ -167,20 +174,23 @@ def run(argv: Sequence[str]) -> int:
     return exit_codes.BAD_CONFIG.code
   logging.use_absl_handler()
   logging.set_verbosity(logging.INFO)
-  _start_processes()
   try:
+    _start_processes()
     _parse_gin()
-  except gin_utils.GinError as error:
+  except (gin_utils.GinError, ValueError) as error:
     print(error, file=sys.stderr)  # noqa: T201 -- the message is the product
     return exit_codes.BAD_CONFIG.code
   logging.info('Compilation cache: %s', compilation_cache.start())
-  _use_data_dirs()
   try:
+    _use_data_dirs()
     gin.get_configurable(train)(dry_run=flags.FLAGS.dry_run)
   except preemption.Preempted as error:
     logging.warning('%s', error)
     return exit_codes.PREEMPTED.code
-  except assembly.BadPlanError:
+  except ValueError as error:
+    is_bad_plan = isinstance(error, training_plan.BadPlanError)
+    if _ARGUMENTS_ARE_GOOD.is_set() and not is_bad_plan:
+      raise
     traceback.print_exc()
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code

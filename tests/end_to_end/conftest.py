@@ -98,7 +98,13 @@ def start_run(packed_batches):
 
 
 def _start_run(
-    batch, *, num_microbatches=None, semantics='global', model=None, **mesh
+    batch,
+    *,
+    num_microbatches=None,
+    semantics='global',
+    model=None,
+    is_divided=True,
+    **mesh,
 ) -> Run:
   dims = {
       name: mesh.pop(name)
@@ -106,10 +112,10 @@ def _start_run(
                    'parameter_partitioning_dims')
       if name in mesh
   }
-  partitioner = partitioning.PjitPartitioner(
-      logical_axis_rules=partitioning.standard_logical_axis_rules(**dims),
-      **mesh,
-  )
+  rules = partitioning.standard_logical_axis_rules(**dims)
+  if not is_divided:
+    rules = [(logical, None) for logical, _ in rules]
+  partitioner = partitioning.PjitPartitioner(logical_axis_rules=rules, **mesh)
   model = model or make_model()
   states = initializer.TrainStateInitializer(
       optimizer_def=model.optimizer_def,

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a training run is asked to do, checked before anything is built."""
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from typing import Any
+
+from t5wild.checkpoints import configs as checkpoint_configs
+from t5wild.models import base as models_base
+from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.trainer import actions as actions_lib
+
+
+class BadPlanError(ValueError):
+  """A run that cannot be put together; nothing was compiled."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingPlan:
+  """The arguments of `t5wild.train.train`, checked; see there for each."""
+
+  model: models_base.BaseModel
+  train_dataset_cfg: Any
+  train_eval_dataset_cfg: Any
+  infer_eval_dataset_cfg: Any
+  checkpoint_cfg: checkpoint_configs.CheckpointConfig
+  partitioner: partitioner_lib.BasePartitioner
+  trainer_cls: Callable[..., Any]
+  model_dir: str
+  total_steps: int
+  eval_steps: int | None
+  eval_period: int | None
+  relative_steps: int | None
+  stats_period: int | None
+  random_seed: int | None
+  use_hardware_rng: bool
+  summarize_config_fn: Callable[..., None] | None
+  inference_evaluator_cls: Any
+  get_dataset_fn: Callable[..., Any] | None
+  concurrent_metrics: bool
+  actions: Mapping[str, Sequence[Any]] | None
+  train_eval_get_dataset_fn: Callable[..., Any] | None
+  run_eval_before_training: bool
+  train_state_initializer_cls: Callable[..., Any]
+  use_orbax: bool
+  verify_matching_vocabs_fn: Callable[..., None] | None
+  gc_period: int
+  dry_run: bool
+
+  def __post_init__(self):
+    """Refuses what would fail only after compiling."""
+    if self.infer_eval_dataset_cfg is not None:
+      raise ValueError(
+          'infer_eval_dataset_cfg is set, but evaluation by decoding is not '
+          'built yet: expected None. Bind train.infer_eval_dataset_cfg = None '
+          '(training evaluation by loss and accuracy works).'
+      )
+    if not self.use_orbax:
+      raise ValueError(
+          'use_orbax = False asks for T5X\'s old checkpoint writer; only Orbax '
+          'checkpoints are written here. Drop the binding.'
+      )
+    actions_lib.parse_modes(self.actions)
