@@ -5,19 +5,18 @@
 from collections.abc import Callable, Mapping
 import contextlib
 import dataclasses
-import json
+import functools
 import os
 import threading
 import time
 from typing import Any
 
 from absl import logging
-from etils import epath
 import jax
 
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import restoring
-from t5wild.checkpoints import retention
+from t5wild.checkpoints import shelf
 from t5wild.checkpoints import staging
 from t5wild.checkpoints import state_io
 from t5wild.checkpoints import steps
@@ -25,7 +24,6 @@ from t5wild.checkpoints import transforms
 
 PyTree = Any
 
-_METRICS_FILE = 'metrics.json'
 _SAVE_TIMEOUT_SECONDS = 1200
 _FIRST_RETRY_SECONDS = 30.0
 _LAST_RETRY_SECONDS = 600.0
@@ -55,14 +53,14 @@ class CheckpointEvent:
   error: str = ''
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True)
 class _Save:
   """A save under way."""
 
   step: int
   num_bytes: int
-  metrics: Mapping[str, float]
   start: float
+  blocked_seconds: float = 0.0
 
   def seconds(self) -> float:
     return time.perf_counter() - self.start
@@ -108,29 +106,31 @@ class CheckpointManager:
     """
     self._directory = steps.absolute_path(directory)
     steps.check_writable(self._directory, process=jax.process_index())
-    if _is_primary():
+    if jax.process_index() == 0:
       steps.delete_leftovers(self._directory)
     self._config = config
-    self._policy = config.retention_policy()
     self._on_event = on_event
+    self._shelf = shelf.Shelf(
+        self._directory,
+        policy=config.retention_policy(),
+        keep_dataset_states=config.keep_dataset_checkpoints,
+    )
     self._checkpointer = state_io.make_checkpointer(
         self._directory, timeout_seconds=timeout_seconds
     )
     self._staging = staging.HostStaging()
-    self._lock = threading.Lock()
-    self._steps = set(steps.all_steps(self._directory))
-    self._metrics = {step: self._read_metrics(step) for step in self._steps}
     self._thread = None
     self._failures = 0
     self._failed_at = 0.0
-    self._has_warned_of_metric = False
 
   def prepare(self, train_state: PyTree) -> None:
     """Takes the memory that saves will need (on CPU devices), ahead of time.
 
     The first save does it otherwise, and the loop waits for it there.
     """
-    jax.block_until_ready(self._staging.copy(_flat_state(train_state)))
+    flat = _flat_state(train_state)
+    for _ in range(2):  # The first takes the memory, the second reuses it.
+      jax.block_until_ready(self._staging.copy(flat))
 
   def save(
       self,
@@ -158,6 +158,38 @@ class CheckpointManager:
       Whether a save was started; a failure is reported, not raised.
     """
     start = time.perf_counter()
+    self._wait_for_last(step)
+    if step in self._shelf.all_steps() and not force:
+      logging.info('Step %d has a checkpoint already', step)
+      return False
+    flat = _flat_state(train_state)
+    save = _Save(
+        step=step,
+        num_bytes=sum(getattr(leaf, 'nbytes', 0) for leaf in flat.values()),
+        start=start,
+    )
+    self._shelf.add_metrics(step, metrics or {})
+    caught = _Caught()
+    with caught:
+      begin = self._copy_off(step, flat, dataset_state)
+      # The writer has its own copies on CPU devices, so it need not be waited
+      # for. Elsewhere, and among processes, which begin together, it must.
+      can_wait = staging.is_all_on_cpu(flat) and jax.process_count() == 1
+      if not can_wait:
+        begin()
+        begin = None
+    save.blocked_seconds = save.seconds()
+    if caught.error is not None:
+      self._failed(save, caught.error)
+      return False
+    self._thread = threading.Thread(
+        target=self._finish, args=(save, begin), name=f'checkpoint_{step}'
+    )
+    self._thread.start()
+    return True
+
+  def _wait_for_last(self, step: int) -> None:
+    start = time.perf_counter()
     self.wait()
     waited = time.perf_counter() - start
     if waited > _SLOW_WAIT_SECONDS:
@@ -165,41 +197,17 @@ class CheckpointManager:
           'Step %d waited %.1f s for the save before it, expected none: raise '
           'SaveCheckpointConfig.period', step, waited,
       )  # fmt: skip
-    if step in self._steps and not force:
-      logging.info('Step %d has a checkpoint already', step)
-      return False
-    flat = _flat_state(train_state)
-    save = _Save(
-        step=step,
-        num_bytes=sum(getattr(leaf, 'nbytes', 0) for leaf in flat.values()),
-        metrics=dict(metrics or {}),
-        start=start,
-    )
-    caught = _Caught()
-    with caught:
-      self._start(save, flat, dataset_state)
-    if caught.error is not None:
-      self._failed(save, caught.error, blocked_seconds=save.seconds())
-      return False
-    self._thread = threading.Thread(
-        target=self._finish,
-        args=(save, save.seconds()),
-        name=f'checkpoint_{step}',
-    )
-    self._thread.start()
-    return True
 
-  def _start(self, save: _Save, flat, dataset_state) -> None:
-    flat = self._transform(flat)
-    path = self._path(save.step)
-    if save.step in self._steps:
-      self._forget(save.step)
-      if _is_primary():
-        steps.delete_checkpoint(path)
-    self._checkpointer.save(
-        path,
+  def _copy_off(self, step: int, flat, dataset_state) -> Callable[[], None]:
+    """Returns what begins to write, from copies where those are needed."""
+    flat = self._staging.copy(self._transform(flat))
+    if step in self._shelf.all_steps():
+      self._shelf.remove(step)
+    return functools.partial(
+        self._checkpointer.save,
+        self._shelf.path(step),
         args=state_io.make_save_args(
-            self._staging.copy(flat),
+            flat,
             dtype=self._config.dtype,
             dataset_state=dataset_state if self._config.save_dataset else None,
         ),
@@ -217,58 +225,60 @@ class CheckpointManager:
       flat = transforms.flatten(state)
     return flat
 
-  def _finish(self, save: _Save, blocked_seconds: float) -> None:
-    """Runs beside the loop: waits for the commit, then removes old ones."""
+  def _finish(self, save: _Save, begin: Callable[[], None] | None) -> None:
+    """Runs beside the loop: writes, waits for the end, removes old ones."""
     caught = _Caught()
     with caught:
+      if begin is not None:
+        begin()
       self._checkpointer.wait_until_finished()
     if caught.error is not None:
-      self._failed(save, caught.error, blocked_seconds=blocked_seconds)
+      self._failed(save, caught.error)
       return
-    with self._lock:
-      self._steps.add(save.step)
     self._failures = 0
-    self._report(
-        CheckpointEvent(
-            kind='saved',
-            step=save.step,
-            seconds=save.seconds(),
-            blocked_seconds=blocked_seconds,
-            num_bytes=save.num_bytes,
-        )
-    )
-    self.report_metrics(save.step, save.metrics)
+    self._report('saved', save)
     try:
-      self._remove_old()
+      self._shelf.add(save.step)
+      for step in self._shelf.remove_old():
+        self._tell(CheckpointEvent(kind='removed', step=step))
     except OSError:
       logging.exception('Old checkpoints could not be removed; tried later')
 
-  def _failed(self, save: _Save, error: Exception, *, blocked_seconds) -> None:
+  def _failed(self, save: _Save, error: Exception) -> None:
     self._failures += 1
     self._failed_at = time.monotonic()
+    text = f'{type(error).__name__}: {error}'.strip().rstrip('.')
     logging.error(
-        'CHECKPOINT NOT SAVED: step %d in %s: %s: %s. Failed saves in a row: '
-        '%d; newest complete checkpoint: %s. The run goes on and tries again; '
-        'free space or mend the directory meanwhile.',
-        save.step, self._directory, type(error).__name__, error,
-        self._failures, self.latest_step(), exc_info=error,
+        'CHECKPOINT NOT SAVED: step %d in %s: %s. Failed saves in a row: %d; '
+        'newest complete checkpoint: %s. The run goes on and tries again; free '
+        'space or mend the directory meanwhile.',
+        save.step, self._directory, text, self._failures, self.latest_step(),
+        exc_info=error,
     )  # fmt: skip
-    if _is_primary():
+    if jax.process_index() == 0:
       try:
-        steps.delete_unfinished(self._path(save.step))
+        steps.delete_unfinished(self._shelf.path(save.step))
       except OSError:
         logging.exception('What the failed save left could not be removed')
-    self._report(
+    self._report('save_failed', save, error=text)
+
+  def _report(self, kind: str, save: _Save, *, error: str = '') -> None:
+    self._tell(
         CheckpointEvent(
-            kind='save_failed',
+            kind=kind,
             step=save.step,
             seconds=save.seconds(),
-            blocked_seconds=blocked_seconds,
+            blocked_seconds=save.blocked_seconds,
             num_bytes=save.num_bytes,
             failures=self._failures,
-            error=f'{type(error).__name__}: {error}',
+            error=error,
         )
     )
+
+  def _tell(self, event: CheckpointEvent) -> None:
+    logging.info('%s', event)
+    if self._on_event is not None:
+      self._on_event(event)
 
   def retry_is_due(self) -> bool:
     """Whether the last save failed and it is time to try again; cheap.
@@ -289,53 +299,7 @@ class CheckpointManager:
 
   def report_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
     """Tells what is known of a saved state; counts from the next save on."""
-    if not metrics:
-      return
-    missing = retention.explain_missing_metric(self._policy, metrics)
-    if missing and not self._has_warned_of_metric:
-      self._has_warned_of_metric = True
-      logging.error('%s', missing)
-    with self._lock:
-      known = self._metrics.setdefault(step, {})
-      known.update({name: float(value) for name, value in metrics.items()})
-      text = json.dumps(known, indent=1, sort_keys=True)
-    if _is_primary() and step in self._steps:
-      (epath.Path(self._path(step)) / _METRICS_FILE).write_text(text)
-
-  def _read_metrics(self, step: int) -> dict[str, float]:
-    try:
-      file = epath.Path(self._path(step)) / _METRICS_FILE
-      return json.loads(file.read_text())
-    except (OSError, ValueError):  # None yet, or cut off by a kill.
-      return {}
-
-  def _remove_old(self) -> None:
-    with self._lock:
-      saved, metrics = sorted(self._steps), dict(self._metrics)
-    gone = retention.steps_to_remove(
-        saved, policy=self._policy, metrics=metrics
-    )
-    for step in gone:
-      if _is_primary():
-        steps.delete_checkpoint(self._path(step))
-      self._forget(step)
-      self._report(CheckpointEvent(kind='removed', step=step))
-    if _is_primary():
-      for step in retention.dataset_states_to_remove(
-          [step for step in saved if step not in gone],
-          keep=self._config.keep_dataset_checkpoints,
-      ):
-        steps.delete_dataset_state(self._path(step))
-
-  def _forget(self, step: int) -> None:
-    with self._lock:
-      self._steps.discard(step)
-      self._metrics.pop(step, None)
-
-  def _report(self, event: CheckpointEvent) -> None:
-    logging.info('%s', event)
-    if self._on_event is not None:
-      self._on_event(event)
+    self._shelf.add_metrics(step, metrics)
 
   def wait(self) -> bool:
     """Waits for the save under way; returns whether the last one succeeded."""
@@ -346,8 +310,7 @@ class CheckpointManager:
 
   def all_steps(self) -> list[int]:
     """Returns the steps with a complete checkpoint, in order."""
-    with self._lock:
-      return sorted(self._steps)
+    return self._shelf.all_steps()
 
   def latest_step(self) -> int | None:
     """Returns the newest step with a complete checkpoint, or None."""
@@ -374,17 +337,16 @@ class CheckpointManager:
       transforms.DifferentModelError: It is of another model.
     """
     self.wait()
+    path = self._shelf.path(step)
     request = restoring.Request(
         abstract_state=abstract_state,
         shardings=shardings,
         dtype=dtype,
         is_resuming=True,
     )
-    state = restoring.restore_state(self._path(step), request)
+    state = restoring.restore_state(path, request)
     position = state_io.read_dataset_state(
-        self._path(step),
-        process=jax.process_index(),
-        count=jax.process_count(),
+        path, process=jax.process_index(), count=jax.process_count()
     )
     return state, position
 
@@ -394,16 +356,9 @@ class CheckpointManager:
     self._checkpointer.close()
     self._staging.clear()
 
-  def _path(self, step: int) -> str:
-    return steps.get_checkpoint_dir(self._directory, step)
-
 
 def _flat_state(train_state: PyTree) -> dict[str, Any]:
   is_state = hasattr(train_state, 'state_dict')
   return transforms.flatten(
       train_state.state_dict() if is_state else train_state
   )
-
-
-def _is_primary() -> bool:
-  return jax.process_index() == 0

@@ -88,6 +88,14 @@ class HostStaging:
     self._copies = {}
 
 
+def is_all_on_cpu(state: Mapping[str, Any]) -> bool:
+  """Whether `HostStaging` copies every leaf of a flat state."""
+  return all(
+      isinstance(leaf, jax.Array) and _is_on_cpu(leaf)
+      for leaf in state.values()
+  )
+
+
 def _is_on_cpu(array: jax.Array) -> bool:
   return all(d.platform == 'cpu' for d in array.sharding.device_set)
 

@@ -59,16 +59,18 @@ def make_checkpointer(
     timeout_seconds: How long a save may take, and hosts wait for each other.
   """
   atomicity = steps.atomicity(directory)
-  every_process = ocp.options.MultiprocessingOptions(primary_host=None)
   handler = ocp.CompositeCheckpointHandler(
-      composite_options=ocp.CompositeOptions(atomicity_options=atomicity),
+      composite_options=ocp.CompositeOptions(
+          atomicity_options=atomicity, multiprocessing_options=_processes()
+      ),
       **{
           steps.STATE_ITEM: _make_handler(),
           steps.DATASET_ITEM: ocp.JsonCheckpointHandler(
               filename=_dataset_file(
                   jax.process_index(), jax.process_count()
               ),
-              multiprocessing_options=every_process,
+              # No primary: every process writes its own.
+              multiprocessing_options=_processes(primary_host=None),
           ),
       },
   )
@@ -80,12 +82,34 @@ def make_checkpointer(
           # the writing threads, and the end of the process, for minutes.
           create_directories_asynchronously=False,
       ),
+      multiprocessing_options=_processes(),
       atomicity_options=atomicity,
   )
 
 
+def _processes(
+    primary_host: int | None = 0,
+) -> ocp.options.MultiprocessingOptions:
+  """All processes, by name: their barriers then go through the coordinator.
+
+  Unnamed ones meet in a collective on the devices, which has no time limit and
+  can cross with those of the next step.
+  """
+  if jax.process_count() == 1:
+    return ocp.options.MultiprocessingOptions(primary_host=primary_host)
+  return ocp.options.MultiprocessingOptions(
+      primary_host=primary_host,
+      active_processes=set(range(jax.process_count())),
+      barrier_sync_key_prefix='t5wild_checkpoint',
+  )
+
+
 def _make_handler() -> ocp.PyTreeCheckpointHandler:
-  return ocp.PyTreeCheckpointHandler(use_ocdbt=True, use_compression=False)
+  return ocp.PyTreeCheckpointHandler(
+      use_ocdbt=True,
+      use_compression=False,
+      multiprocessing_options=_processes(),
+  )
 
 
 def make_save_args(

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 
+from etils import epath
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -233,3 +234,18 @@ def test_directory_that_cannot_be_written_is_refused_at_once(tmp_path):
   (tmp_path / 'file').write_text('')
   with pytest.raises(steps.UnwritableError), _open(tmp_path / 'file'):
     pass
+
+
+def test_metrics_that_cannot_be_written_do_not_end_the_run(
+    tmp_path, mesh, monkeypatch, caplog
+):
+  def broken(self, text):
+    raise OSError(28, f'No space left on device for {text}')
+
+  with _open(tmp_path, keep_best=1, best_metric='a') as manager:
+    manager.save(1, states.place(states.make_numbers(), mesh))
+    manager.wait()
+    with monkeypatch.context() as patch:
+      patch.setattr(type(epath.Path(tmp_path)), 'write_text', broken)
+      manager.report_metrics(1, {'a': 1.0})
+  assert 'Metrics of step 1 are not kept' in caplog.text

@@ -14,7 +14,7 @@ from t5wild.checkpoints import manager as manager_lib
 from tests import multiprocess
 from tests.checkpoints import checkpoint_states as states
 
-_SAVE = """
+_STATE = """
 import sys
 import jax
 from t5wild.partitioning import distributed
@@ -30,19 +30,41 @@ shardings = states.shardings_of(numbers, mesh)
 state = jax.tree.map(
     lambda x, s: jax.make_array_from_callback(x.shape, s, lambda i: x[i]),
     numbers, shardings)
-opened = manager.CheckpointManager({directory!r},
+"""
+
+_SAVE = _STATE + """
+opened = manager.CheckpointManager(DIRECTORY,
     config=configs.SaveCheckpointConfig(keep=2))
 for step in (1, 2, 3):
-  opened.save(step, state, {{'process': jax.process_index(), 'step': step}},
-              metrics={{'loss': 1.0}})
+  opened.save(step, state, {'process': jax.process_index(), 'step': step},
+              metrics={'loss': 1.0})
 opened.wait()
 assert opened.all_steps() == [2, 3]
 read, position = opened.restore(3, abstract_state=states.abstract(numbers),
                                 shardings=shardings)
-assert position == {{'process': jax.process_index(), 'step': 3}}
+assert position == {'process': jax.process_index(), 'step': 3}
 for got, want in zip(jax.tree.leaves(read), jax.tree.leaves(state)):
   for a, b in zip(got.addressable_shards, want.addressable_shards):
     np.testing.assert_array_equal(a.data, b.data)
+opened.close()
+"""
+
+
+_ONE_FAILS = _STATE + """
+import orbax.checkpoint as ocp
+events = []
+opened = manager.CheckpointManager(DIRECTORY, timeout_seconds=5,
+    config=configs.SaveCheckpointConfig(), on_event=events.append)
+write = ocp.JsonCheckpointHandler._save_fn
+async def broken(*args): raise OSError('my disk')
+for step in (1, 2, 3):
+  is_broken = step == 2 and jax.process_index() == 1
+  ocp.JsonCheckpointHandler._save_fn = broken if is_broken else write
+  opened.save(step, state, {'step': step})
+opened.wait()
+assert opened.all_steps() == [1, 3]
+assert [e.kind for e in events] == ['saved', 'save_failed', 'saved']
+assert not opened.retry_is_due()
 opened.close()
 """
 
@@ -53,7 +75,7 @@ opened.close()
 def test_one_process_reads_what_several_have_saved(tmp_path, count):
   run = tmp_path / 'run'
   multiprocess.run_processes(
-      _SAVE.format(directory=str(run)),
+      _SAVE.replace('DIRECTORY', repr(str(run))),
       count,
       devices_per_process=8 // count,
       timeout=240,
@@ -77,3 +99,18 @@ def test_one_process_reads_what_several_have_saved(tmp_path, count):
     )
   states.assert_same_bits(read, numbers)
   assert position == {'process': 0, 'step': 3}
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_save_that_fails_on_one_process_fails_on_all_and_the_next_works(
+    tmp_path,
+):
+  run = tmp_path / 'run'
+  multiprocess.run_processes(
+      _ONE_FAILS.replace('DIRECTORY', repr(str(run))),
+      2,
+      devices_per_process=4,
+      timeout=240,
+  )
+  assert sorted(os.listdir(run)) == ['checkpoint_1', 'checkpoint_3']

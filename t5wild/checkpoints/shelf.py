@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The complete checkpoints of a run: which there are, how good, which go."""
+
+from collections.abc import Mapping
+import json
+import threading
+
+from absl import logging
+from etils import epath
+import jax
+
+from t5wild.checkpoints import retention
+from t5wild.checkpoints import steps
+
+_METRICS_FILE = 'metrics.json'
+
+
+class Shelf:
+  """Knows the complete steps and their metrics; process 0 removes folders.
+
+  Every process is told the same, so that all know the same steps without
+  asking the disk, which shows changes late. Safe to use from several threads.
+  """
+
+  def __init__(
+      self,
+      directory: str,
+      *,
+      policy: retention.Policy,
+      keep_dataset_states: int | None,
+  ):
+    """Reads what is there.
+
+    Args:
+      directory: The run directory.
+      policy: Which checkpoints stay.
+      keep_dataset_states: Number of newest data positions that stay, or None
+        for all.
+    """
+    self._directory = directory
+    self._policy = policy
+    self._keep_dataset_states = keep_dataset_states
+    self._lock = threading.Lock()
+    self._metrics = {
+        step: self._read_metrics(step) for step in steps.all_steps(directory)
+    }
+    self._early_metrics = {}
+    self._has_warned = False
+
+  def path(self, step: int) -> str:
+    """Returns the folder of a step's checkpoint."""
+    return steps.get_checkpoint_dir(self._directory, step)
+
+  def all_steps(self) -> list[int]:
+    """Returns the complete steps in order."""
+    with self._lock:
+      return sorted(self._metrics)
+
+  def add(self, step: int) -> None:
+    """Takes in a checkpoint that is complete."""
+    with self._lock:
+      self._metrics[step] = {}
+      early = self._early_metrics.pop(step, None)
+    if early:
+      self.add_metrics(step, early)
+
+  def add_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
+    """Notes what is known of a step, complete already or later."""
+    if not metrics:
+      return
+    self._warn_if_useless(metrics)
+    values = {name: float(value) for name, value in metrics.items()}
+    with self._lock:
+      if step not in self._metrics:
+        self._early_metrics.setdefault(step, {}).update(values)
+        return
+      self._metrics[step].update(values)
+      text = json.dumps(self._metrics[step], indent=1, sort_keys=True)
+    if _is_primary():
+      try:
+        (epath.Path(self.path(step)) / _METRICS_FILE).write_text(text)
+      except OSError:  # A full disk does not end the run.
+        logging.exception('Metrics of step %d are not kept for a restart', step)
+
+  def _warn_if_useless(self, metrics: Mapping[str, float]) -> None:
+    missing = retention.explain_missing_metric(self._policy, metrics)
+    if missing and not self._has_warned:
+      self._has_warned = True
+      logging.error('%s', missing)
+
+  def _read_metrics(self, step: int) -> dict[str, float]:
+    try:
+      file = epath.Path(self.path(step)) / _METRICS_FILE
+      return json.loads(file.read_text())
+    except (OSError, ValueError):  # None yet, or cut off by a kill.
+      return {}
+
+  def remove(self, step: int) -> None:
+    """Removes a step's checkpoint; it is no longer complete from the start."""
+    if _is_primary():
+      steps.delete_checkpoint(self.path(step))
+    with self._lock:
+      self._metrics.pop(step, None)
+
+  def remove_old(self) -> list[int]:
+    """Removes what the policy does not keep; returns those steps, in order.
+
+    Raises:
+      OSError: A folder could not be removed; the next call tries again.
+    """
+    with self._lock:
+      metrics = dict(self._metrics)
+    gone = retention.steps_to_remove(
+        metrics, policy=self._policy, metrics=metrics
+    )
+    for step in gone:
+      self.remove(step)
+    if _is_primary():
+      for step in retention.dataset_states_to_remove(
+          metrics.keys() - set(gone), keep=self._keep_dataset_states
+      ):
+        steps.delete_dataset_state(self.path(step))
+    return gone
+
+
+def _is_primary() -> bool:
+  return jax.process_index() == 0
