@@ -46,8 +46,8 @@ _CORE = [
     'pyarrow>=18,<27',
     'sentencepiece>=0.2,<0.3',
     'seqio>=0.0.20,<0.1',
-    'tensorboard>=2.19,<3',
-    'tensorboardX>=2.6.2,<3',
+    'tensorboard>=2.20,<3',
+    'tensorboardX>=2.6.2.2,<3',
     'tensorflow>=2.20,<2.22',
 ]
 

@@ -46,6 +46,10 @@ COMMANDS = {
         takes_program_name=True,
         summary='train what gin files and --gin.NAME=value flags describe',
     ),
+    'train-vocab': Command(
+        module='t5wild.data.train_vocabulary',
+        summary='train a SentencePiece vocabulary on your text',
+    ),
     'doctor': Command(
         module='t5wild.doctor',
         summary='say what is installed and seen here, and how to mend it',
