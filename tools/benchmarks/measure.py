@@ -46,6 +46,7 @@ def interleave(
       if index >= 0:
         times[name].cpu.append(cpu)
         times[name].wall.append(wall)
+        sys.stderr.write(f'  {name}: {cpu:.3f} CPU s, {wall:.3f} s\n')
   return times
 
 

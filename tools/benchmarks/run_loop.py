@@ -47,10 +47,11 @@ class _Run:
         trainer=trainer,
         train_metrics=self._metrics,
         evaluator=None,
-        save_checkpoint=lambda step, values: None,
+        save_checkpoint=lambda step: None,
+        save_retry_is_due=lambda: False,
+        on_evaluation=lambda step, values: None,
         user_actions={},
         profiler=profiling.StepProfiler(run_dir.profile),
-        save_after_evaluation=False,
     )
 
   def __call__(self) -> None:
