@@ -79,6 +79,8 @@ class SaveCheckpointConfig:
     keep_best: Number of best checkpoints to keep besides the newest, or None.
     best_metric: Metric that says which is the best, named as in metrics.jsonl.
     best_mode: 'max' or 'min': which value of it is the best.
+    keep_without_metric: Whether `keep_best` keeps checkpoints without a value:
+      with a misspelt `best_metric` that is all of them, and else they go.
     keep_period: Checkpoints at its multiples stay for ever.
   """
 
@@ -96,6 +98,7 @@ class SaveCheckpointConfig:
   keep_best: int | None = None
   best_metric: str | None = None
   best_mode: str = 'max'
+  keep_without_metric: bool = True
   keep_period: int | None = None
 
   def __post_init__(self):
@@ -123,6 +126,7 @@ class SaveCheckpointConfig:
         keep_best=self.keep_best,
         best_metric=self.best_metric,
         best_mode=self.best_mode,
+        keep_without_metric=self.keep_without_metric,
         keep_period=self.keep_period,
     )
 

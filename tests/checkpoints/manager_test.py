@@ -145,6 +145,8 @@ def test_metric_nobody_reports_is_told_once(tmp_path, mesh, caplog):
   with _open(tmp_path, **rules) as manager:
     manager.save(1, state, metrics={'e/loss': 0.5})
     manager.save(2, state, metrics={'e/loss': 0.5})
+    manager.save(3, state, metrics={'e/loss': 0.5})
+  assert steps.all_steps(tmp_path) == [1, 2, 3]  # None is judged: none goes.
   told = [r for r in caplog.records if "'e/los'" in r.getMessage()]
   assert len(told) == 1
   assert "did you mean ['e/loss']" in told[0].getMessage()
