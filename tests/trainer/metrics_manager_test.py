@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from t5wild.trainer import metric_values
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import sinks as sinks_lib
 
@@ -283,4 +284,4 @@ def test_packed_examples_are_counted_inside_rows(manager):
     ],
 )
 def test_units_follow_from_names(name, unit):
-  assert metrics_manager.unit_of(name) == unit
+  assert metric_values.unit_of(name) == unit
