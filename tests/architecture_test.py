@@ -31,6 +31,7 @@ _FLOORS = {
     'checkpoints': 3, 'data': 3, 'inference': 3,
     'models': 4,
     'evaluator': 5, 'trainer': 5,
+    'training_plan': 5.5,
     'assembly': 6,
     'burn_in': 7, 'eval': 7, 'infer': 7, 'planner': 7, 'precompile': 7,
     'tasks': 7, 'train': 7,
