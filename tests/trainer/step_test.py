@@ -96,11 +96,8 @@ def test_global_gradient_does_not_depend_on_microbatches(
       np.testing.assert_allclose(
           _value(metrics[name]), _value(whole_metrics[name]), rtol=1e-5
       )
-  other_key, other_metrics = _global_gradients(model, state, batch, 2, seed=1)
-  del other_key
-  assert _value(other_metrics['loss']) != pytest.approx(
-      _value(whole_metrics['loss']), rel=1e-5
-  )
+  other_key, _ = _global_gradients(model, state, batch, 2, seed=1)
+  assert _largest_difference(other_key, whole) > 1e-2
 
 
 @functools.cache
@@ -229,18 +226,45 @@ def _temporary_bytes(model, state, batch, num_microbatches, semantics):
   return lowered.compile().memory_analysis().temp_size_in_bytes
 
 
-@pytest.mark.parametrize('semantics', ['t5x', 'global'])
-@pytest.mark.parametrize('config_changes', _PLAIN_AND_SCANNED)
+_MEMORY_CASES = {
+    'much_parameters': ({'emb_dim': 256, 'mlp_dim': 512}, (16, 16, 16)),
+    'much_activations': ({}, (16, 64, 32)),
+}
+
+
+@pytest.mark.parametrize(
+    ('case', 'semantics', 'scan_layers'),
+    [
+        ('much_parameters', 'global', False),
+        pytest.param('much_parameters', 't5x', True, marks=pytest.mark.slow),
+        pytest.param(
+            'much_activations',
+            'global',
+            False,
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.xfail(
+                    reason='on CPUs XLA keeps the one-hot of the relative '
+                    'positions, [buckets, queries, keys], over the whole loop'
+                ),
+            ],
+        ),
+    ],
+)
 def test_accumulation_costs_one_copy_of_the_parameters(
-    make_run, semantics, config_changes
+    make_run, case, semantics, scan_layers
 ):
-  # Parameters and activations are of like size, so that neither hides.
-  model = make_run.model(config_changes=make_run.small | config_changes)
-  batch = make_run.batch(batch_size=32, inputs=64, targets=32)
-  state = make_run.state(model, batch)
-  one = {name: x[:4] for name, x in batch.items()}
+  config_changes, (batch_size, inputs, targets) = _MEMORY_CASES[case]
+  model = make_run.model(
+      config_changes=make_run.small
+      | config_changes
+      | {'scan_layers': scan_layers}
+  )
+  batch = make_run.batch(batch_size, inputs, targets)
+  state = jax.eval_shape(lambda: make_run.state(model, batch))
+  one = {name: x[: batch_size // 4] for name, x in batch.items()}
   alone = _temporary_bytes(model, state, one, None, semantics)
-  accumulated = _temporary_bytes(model, state, batch, 8, semantics)
+  accumulated = _temporary_bytes(model, state, batch, 4, semantics)
   parameter_bytes = 4 * sum(x.size for x in jax.tree.leaves(state.params))
   assert accumulated <= alone + 1.1 * parameter_bytes
 
