@@ -43,9 +43,12 @@ def failures_told() -> Iterator[None]:
     yield
   except tf.errors.OutOfRangeError:
     raise
-  except tf.errors.OpError:
-    if _failures:
-      raise _failures.pop() from None
+  except tf.errors.OpError as error:
+    for failure in tuple(_failures):
+      # Another pipeline may have failed since: its text is not in this error.
+      if str(failure) in error.message:
+        _failures.remove(failure)
+        raise failure from None
     raise
 
 
@@ -97,7 +100,9 @@ def save_iterator(iterator: Any) -> bytes:
   with tempfile.TemporaryDirectory(prefix='t5wild_data_') as folder:
     tf.train.Checkpoint(iterator=iterator).write(os.path.join(folder, 'state'))
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, 'w') as archive:
+    with zipfile.ZipFile(
+        packed, 'w', zipfile.ZIP_DEFLATED, compresslevel=1
+    ) as archive:
       for path in sorted(pathlib.Path(folder).iterdir()):
         archive.writestr(path.name, path.read_bytes())
   return packed.getvalue()
