@@ -8,6 +8,7 @@ the one that was meant, write the goldens anew and commit them with the change:
   UPDATE_GOLDEN=1 pytest tests/gin_files_test.py
 """
 
+import difflib
 import os
 import pathlib
 import sys
@@ -129,7 +130,13 @@ def test_a_gin_file_gives_no_hints_and_the_golden_configuration(
     golden.parent.mkdir(parents=True, exist_ok=True)
     golden.write_text(text, encoding='utf-8')
   assert golden.exists(), f'no golden for {path}; UPDATE_GOLDEN=1 makes it'
-  assert text == golden.read_text(encoding='utf-8')
+  diff = difflib.unified_diff(
+      golden.read_text(encoding='utf-8').splitlines(),
+      text.splitlines(),
+      'golden', 'now', lineterm='', n=0,
+  )
+  changed = '\n'.join(diff)
+  assert not changed, f'{changed}\nmeant so? UPDATE_GOLDEN=1 pytest {__file__}'
 
 
 def test_no_golden_is_left_of_a_file_that_is_gone():
