@@ -34,7 +34,7 @@ class EvalBatches:
       yield from self._kept
       return
     kept = []
-    for batch in pipelines.numpy_batches(self._dataset):
+    for batch in pipelines.PipelineIterator(self._dataset):
       if self._use_memory_cache:
         kept.append(batch)
       yield batch

@@ -70,15 +70,17 @@ class LiveReader:
     self._snapshot_period = snapshot_period
     self._on_changed_data = on_changed_data
     self._lock = threading.Lock()
+    self._iterator: pipelines.PipelineIterator | None = None
     self._start()
     self.element_spec = self._local_spec()
     self.promise = self._make_promise()
 
   def _start(self) -> None:
     """Goes to the first batch."""
-    with pipelines.failures_told():
-      self._dataset = self._make_dataset(self._seed)
-      self._iterator = iter(self._dataset)
+    if self._iterator is not None:
+      self._iterator.close()
+    self._dataset = self._make_dataset(self._seed)
+    self._iterator = pipelines.PipelineIterator(self._dataset)
     self._num_batches = 0
     self._checksum = 0
     self._snapshot = b''
@@ -130,6 +132,10 @@ class LiveReader:
       batch = self._read()
     return self._own_rows(batch)
 
+  def close(self) -> None:
+    """Ends the pipeline; no batch comes after."""
+    self._iterator.close()
+
   def _snapshot_if_due(self) -> None:
     # Before a batch, never after: the position then lies at least one batch
     # after the snapshot, and that batch is what a resume checks.
@@ -139,9 +145,7 @@ class LiveReader:
       self._try_snapshot()
 
   def _read(self) -> reader_protocol.Batch:
-    with pipelines.failures_told():
-      tensors = next(self._iterator)
-    batch = {name: np.asarray(value) for name, value in tensors.items()}
+    batch = next(self._iterator)
     if not self._num_batches:
       _check_not_empty(batch, source=self._source)
     self._num_batches += 1
@@ -160,7 +164,7 @@ class LiveReader:
   def _try_snapshot(self) -> None:
     """Takes a snapshot, or says why there are none from now on."""
     try:
-      snapshot = pipelines.save_iterator(self._iterator)
+      snapshot = self._iterator.save()
     except Exception as error:  # noqa: BLE001 -- TensorFlow's many reasons
       self._no_snapshots(f'tf.data cannot save it: {str(error)[:200]}')
       return
@@ -233,7 +237,7 @@ class LiveReader:
     if not state['snapshot']:
       return
     try:
-      pipelines.load_iterator(self._iterator, snapshot=state['snapshot'])
+      self._iterator.load(state['snapshot'])
     except Exception as error:  # noqa: BLE001 -- TensorFlow's many reasons
       logging.warning(
           'The snapshot of the position in %s does not load (%s): reading %d '

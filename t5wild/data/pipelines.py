@@ -5,6 +5,7 @@
 TensorFlow is imported when a function here is called, not before.
 """
 
+import atexit
 import collections
 from collections.abc import Iterator
 import contextlib
@@ -12,7 +13,10 @@ import io
 import os
 import pathlib
 import tempfile
+import threading
+import traceback
 from typing import Any
+import weakref
 import zipfile
 
 import numpy as np
@@ -44,12 +48,20 @@ def failures_told() -> Iterator[None]:
   except tf.errors.OutOfRangeError:
     raise
   except tf.errors.OpError as error:
+    _forget_frames(error)
     for failure in tuple(_failures):
       # Another pipeline may have failed since: its text is not in this error.
       if str(failure) in error.message:
         _failures.remove(failure)
         raise failure from None
     raise
+
+
+def _forget_frames(error: BaseException | None) -> None:
+  """Empties an error's frames, which would keep its pipeline alive."""
+  while error is not None:
+    traceback.clear_frames(error.__traceback__)
+    error = error.__cause__ or error.__context__
 
 
 def start_tensorflow() -> Any:
@@ -81,19 +93,60 @@ def with_options(dataset: Any) -> Any:
   return dataset.with_options(options)
 
 
-def numpy_batches(dataset: Any) -> Iterator[dict[str, np.ndarray]]:
-  """Yields the elements of a tf.data pipeline as numpy arrays."""
-  iterator = iter(dataset)
-  while True:
-    try:
+class PipelineIterator:
+  """Iterator of a pipeline's elements as numpy arrays, which can be closed.
+
+  It is closed at the latest when Python ends, and still can run threads: a
+  pipeline that is alive after that may wait for Python for ever, and the
+  process with it.
+  """
+
+  def __init__(self, dataset: Any):
+    """Starts the pipeline."""
+    self._lock = threading.Lock()
+    self._inner = iter(dataset)
+    _open_iterators.add(self)
+
+  def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+    """Returns itself."""
+    return self
+
+  def __next__(self) -> dict[str, np.ndarray]:
+    """Returns the next element; nothing comes after `close`."""
+    with self._lock:
+      if self._inner is None:
+        raise StopIteration
       with failures_told():
-        batch = next(iterator)
-    except StopIteration:
-      return
-    yield {name: np.asarray(tensor) for name, tensor in batch.items()}
+        element = next(self._inner)
+    return {name: np.asarray(tensor) for name, tensor in element.items()}
+
+  def close(self) -> None:
+    """Ends the pipeline and its threads."""
+    with self._lock:
+      self._inner = None
+
+  def save(self) -> bytes:
+    """Its state as bytes; raises what TensorFlow does if that cannot be."""
+    with self._lock:
+      return _save_iterator(self._inner)
+
+  def load(self, snapshot: bytes) -> None:
+    """Goes to a state that `save` gave for an equal pipeline."""
+    with self._lock:
+      _load_iterator(self._inner, snapshot=snapshot)
 
 
-def save_iterator(iterator: Any) -> bytes:
+# What is still open when Python ends.
+_open_iterators: weakref.WeakSet[PipelineIterator] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_iterators() -> None:
+  for iterator in tuple(_open_iterators):
+    iterator.close()
+
+
+def _save_iterator(iterator: Any) -> bytes:
   """The state of a tf.data iterator as bytes."""
   import tensorflow as tf
 
@@ -108,11 +161,8 @@ def save_iterator(iterator: Any) -> bytes:
   return packed.getvalue()
 
 
-def load_iterator(iterator: Any, *, snapshot: bytes) -> None:
-  """Brings an iterator over an equal pipeline to the state of `save_iterator`.
-
-  Raises whatever TensorFlow does where the pipeline is another.
-  """
+def _load_iterator(iterator: Any, *, snapshot: bytes) -> None:
+  """Brings an iterator to the state that `_save_iterator` gave."""
   import tensorflow as tf
 
   with tempfile.TemporaryDirectory(prefix='t5wild_data_') as folder:
