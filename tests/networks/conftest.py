@@ -14,7 +14,8 @@ import pytest
 
 from t5wild.networks import transformer
 
-TINY = transformer.T5Config(
+# The network T5X's plain numbers were written with.
+T5X_PLAIN = transformer.T5Config(
     vocab_size=384,
     emb_dim=32,
     num_heads=4,
@@ -36,15 +37,15 @@ FEATURES = (
 
 @pytest.fixture
 def config():
-  """A configuration of two and two tiny layers, plain."""
-  return TINY
+  """A tiny configuration: one layer on each side, plain."""
+  return T5X_PLAIN.replace(num_encoder_layers=1, num_decoder_layers=1)
 
 
 @pytest.fixture(params=['encoder_decoder', 'encoder_decoder_scanned'])
 def t5x(request, t5x_fixtures):
   """One of the networks T5X's numbers were written with, and the numbers."""
   folder = t5x_fixtures / request.param
-  config = TINY
+  config = T5X_PLAIN
   if request.param == 'encoder_decoder_scanned':
     config = config.replace(
         num_encoder_layers=3,
@@ -73,9 +74,8 @@ def _read_params(folder: pathlib.Path):
   """Reads the parameters of a checkpoint in T5X's own format."""
   index = serialization.msgpack_restore((folder / 'checkpoint').read_bytes())
   flat = traverse_util.flatten_dict(index['optimizer']['target'], sep='/')
-  paths = {
-      k.removesuffix('/kvstore/path') for k in flat if k.endswith('/kvstore/path')
-  }
+  end = '/kvstore/path'
+  paths = {k.removesuffix(end) for k in flat if k.endswith(end)}
   inline = {
       k: v
       for k, v in flat.items()

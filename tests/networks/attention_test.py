@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention equals its formula, and so does its gradient."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from t5wild.networks import attention
+
+
+def make_arrays(queries=5, keys=7):
+  random = np.random.RandomState(0)
+
+  def normal(*shape):
+    return jnp.asarray(random.standard_normal(shape), jnp.float32)
+
+  mask = random.rand(2, 1, queries, keys) < 0.6
+  mask[:, :, 0] = True
+  mask[0, 0, 1] = False  # a query that may look at nothing
+  return (
+      normal(2, 3, queries, 4),
+      normal(2, 3, keys, 4),
+      normal(2, 3, keys, 4),
+      jnp.asarray(mask),
+      normal(1, 3, queries, keys),
+  )
+
+
+def by_the_formula(query, key, value, mask=None, bias=None):
+  logits = jnp.einsum('bhqd,bhkd->bhqk', query, key)
+  if bias is not None:
+    logits = logits + bias
+  if mask is not None:
+    logits = jnp.where(mask, logits, -1e10)
+  return jnp.einsum('bhqk,bhkd->bhqd', jax.nn.softmax(logits), value)
+
+
+@pytest.mark.parametrize('masked', [False, True])
+@pytest.mark.parametrize('biased', [False, True])
+def test_attention_and_gradient_equal_the_formula(masked, biased):
+  query, key, value, mask, bias = make_arrays()
+  mask = mask if masked else None
+  bias = bias if biased else None
+  target = jnp.cos(jnp.arange(query.size)).reshape(query.shape)
+  if masked:  # what sees nothing has no gradient by the formula with `where`
+    target = target.at[0, :, 1].set(0.0)
+
+  def total(fn):
+    def weighed(query, key, value, bias):
+      return jnp.sum(fn(query, key, value, mask, bias) * target)
+
+    arguments = (0, 1, 2, 3) if biased else (0, 1, 2)
+    return jax.value_and_grad(weighed, arguments)(query, key, value, bias)
+
+  actual = total(attention.dot_product_attention)
+  expected = total(by_the_formula)
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5),
+      actual,
+      expected,
+  )
+
+
+def test_query_that_may_look_at_nothing_gets_the_plain_average():
+  query, key, value, mask, bias = make_arrays()
+  averaged = attention.dot_product_attention(query, key, value, mask, bias)
+  np.testing.assert_allclose(
+      averaged[0, :, 1], value[0].mean(axis=1), rtol=1e-5, atol=1e-6
+  )
+
+
+def test_huge_logits_overflow_nothing():
+  query, key, value, _, _ = make_arrays()
+  averaged = attention.dot_product_attention(1e4 * query, key, value)
+  assert np.isfinite(averaged).all()
+
+
+def test_float32_logits_are_exact_for_bfloat16_inputs():
+  query, key, value, _, _ = (x.astype(jnp.bfloat16) for x in make_arrays())
+  query = query * 8  # logits large enough for their rounding to show
+  exact = by_the_formula(*(x.astype(jnp.float32) for x in (query, key, value)))
+
+  def error(float32_logits):
+    averaged = attention.dot_product_attention(
+        query, key, value, None, None, float32_logits
+    )
+    assert averaged.dtype == jnp.bfloat16
+    return np.abs(averaged.astype(jnp.float32) - exact).max()
+
+  assert error(True) < 0.02  # the rounding of weights and of the average
+  assert error(True) < error(False)
+
+
+def test_cache_refuses_more_than_one_position():
+  module = attention.MultiHeadDotProductAttention(num_heads=2, head_dim=4)
+  x = jnp.ones((2, 6, 8))
+  variables = module.init(jax.random.PRNGKey(0), x, x, decode=True)
+  with pytest.raises(ValueError, match=r'\(2, 2, 3, 4\).*\(2, 2, 1, 4\)'):
+    module.apply(variables, x[:, :3], x[:, :3], decode=True, mutable=['cache'])
+
+
+def test_cache_has_the_layout_of_t5x():
+  module = attention.MultiHeadDotProductAttention(num_heads=2, head_dim=4)
+  x = jnp.ones((3, 6, 8))
+  cache = module.init(jax.random.PRNGKey(0), x, x, decode=True)['cache']
+  shapes = {name: array.shape for name, array in cache.items()}
+  assert shapes == {
+      'cached_key': (3, 2, 4, 6),
+      'cached_value': (3, 2, 4, 6),
+      'cache_index': (),
+  }

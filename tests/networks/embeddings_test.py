@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Token embeddings are looked up, distances sorted as the T5 paper says."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from t5wild.networks import embeddings
+
+
+def test_embedding_and_gradient_equal_those_of_indexing():
+  table = jnp.asarray(np.random.RandomState(0).standard_normal((9, 4)))
+  tokens = jnp.array([[1, 8, 1], [0, 3, 1]])
+
+  def total(fn):
+    return jax.value_and_grad(lambda table: jnp.sum(jnp.sin(fn(table))))(table)
+
+  actual = total(lambda table: embeddings.take_rows(table, tokens))
+  expected = total(lambda table: table[tokens])
+  np.testing.assert_allclose(actual[0], expected[0], rtol=1e-6)
+  np.testing.assert_allclose(actual[1], expected[1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('bidirectional', 'distances'),
+    [
+        # Worked out by hand: 32 buckets, 128 the farthest. Both directions
+        # have 16 each: 0..7 exactly, then 8 for the octaves from 8 to 128.
+        (True, {0: 0, -1: 1, -7: 7, -8: 8, -128: 15, -999: 15, 1: 17, 7: 23,
+                8: 24, 128: 31, -12: 9, -16: 10, -32: 12, -64: 14}),
+        # One direction: 0..15 exactly, 16 for the three octaves to 128.
+        (False, {0: 0, -1: 1, -15: 15, -16: 16, -128: 31, -999: 31, 5: 0,
+                 -32: 21, -64: 26}),
+    ],
+)
+def test_buckets_are_exact_when_near_and_logarithmic_when_far(
+    bidirectional, distances
+):
+  buckets = embeddings.relative_position_bucket(
+      np.array(list(distances)),
+      bidirectional=bidirectional,
+      num_buckets=32,
+      max_distance=128,
+  )
+  assert dict(zip(distances, buckets.tolist(), strict=True)) == distances
+
+
+@pytest.mark.parametrize('bidirectional', [False, True])
+def test_bias_is_the_table_entry_of_the_bucket(bidirectional):
+  module = embeddings.RelativePositionBiases(num_heads=3)
+  bias, variables = module.init_with_output(
+      jax.random.PRNGKey(0), 5, 40, bidirectional=bidirectional
+  )
+  table = variables['params']['rel_embedding']
+  bucket = embeddings.relative_position_bucket(
+      np.arange(40)[None] - np.arange(5)[:, None],
+      bidirectional=bidirectional,
+      num_buckets=32,
+      max_distance=128,
+  )
+  np.testing.assert_allclose(bias[0], table[:, bucket], rtol=1e-6)

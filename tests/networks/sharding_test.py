@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A network gives the same numbers however it lies on a mesh."""
+
+import contextlib
+import functools
+import re
+
+import flax
+from flax.linen import partitioning
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec
+import numpy as np
+import pytest
+
+from t5wild.networks import layers
+from t5wild.networks import transformer
+
+RULES = (
+    ('batch', 'data'),
+    ('vocab', 'model'),
+    ('mlp', 'model'),
+    ('heads', 'model'),
+    ('joined_kv', 'model'),
+    ('kv', None),
+    ('length', 'sequence'),
+)
+FULLY_SHARDED = (*RULES, ('embed', 'data'))
+QUICK = {'xla_backend_optimization_level': 0}  # to compile
+AXES = ('data', 'model', 'sequence')
+
+
+def make_mesh(*shape):
+  return jax.sharding.Mesh(np.array(jax.devices()).reshape(shape), AXES)
+
+
+def make_batch():
+  random = np.random.RandomState(0)
+  encoder = random.randint(3, 300, (8, 16)).astype(np.int32)
+  decoder = random.randint(3, 300, (8, 8)).astype(np.int32)
+  encoder[0, -3:] = 0
+  return encoder, np.pad(decoder[:, :-1], ((0, 0), (1, 0))), decoder
+
+
+def loss_fn(params, batch, network):
+  logits = network.apply(
+      {'params': params},
+      *batch,
+      enable_dropout=True,
+      dropout_rows=jnp.arange(8),
+      rngs={'dropout': jax.random.PRNGKey(1)},
+  )
+  log_p = jax.nn.log_softmax(logits)
+  return -jnp.mean(jnp.take_along_axis(log_p, batch[2][..., None], -1))
+
+
+@functools.cache
+def init(network):
+  tokens = jnp.ones((2, 6), jnp.int32)
+  return jax.jit(
+      lambda key: network.init(
+          key, tokens, tokens, tokens, enable_dropout=False
+      ),
+      compiler_options=QUICK,
+  )(jax.random.PRNGKey(0))
+
+
+@contextlib.contextmanager
+def on_mesh(mesh, rules):
+  with jax.set_mesh(mesh), partitioning.axis_rules(rules):
+    yield
+
+
+def compile_step(network, mesh, rules):
+  """Returns the compiled loss and gradients, and their sharded arguments."""
+  variables = init(network)
+  axes = partitioning.get_axis_names(variables['params_axes'])
+  specs = flax.core.unfreeze(axes)
+  shardings = jax.tree.map(
+      lambda spec: NamedSharding(
+          mesh, partitioning.logical_to_mesh_axes(spec, rules)
+      ),
+      specs,
+      is_leaf=lambda x: isinstance(x, PartitionSpec),
+  )
+  params = jax.device_put(variables['params'], shardings)
+  batch = jax.device_put(
+      make_batch(), NamedSharding(mesh, PartitionSpec('data'))
+  )
+  step = jax.jit(
+      jax.value_and_grad(lambda p, b: loss_fn(p, b, network)),
+      out_shardings=(None, shardings),
+      compiler_options=QUICK,
+  )
+  with on_mesh(mesh, rules):
+    return step.lower(params, batch).compile(), (params, batch)
+
+
+@pytest.mark.parametrize(
+    ('shape', 'rules', 'scan_layers'),
+    [
+        ((8, 1, 1), FULLY_SHARDED, True),
+        ((2, 2, 2), FULLY_SHARDED, False),
+    ],
+)
+def test_loss_and_gradients_are_the_same_on_every_mesh(
+    config, shape, rules, scan_layers
+):
+  network = transformer.Transformer(config.replace(scan_layers=scan_layers))
+  compiled, arguments = compile_step(network, make_mesh(*shape), rules)
+  loss, gradients = compiled(*arguments)
+  params = init(network)['params']
+  expected_loss, expected = jax.jit(
+      jax.value_and_grad(lambda p: loss_fn(p, make_batch(), network)),
+      compiler_options=QUICK,
+  )(params)
+  np.testing.assert_allclose(loss, expected_loss, rtol=1e-6)
+  jax.tree.map(
+      # Sums over other groups of devices, of numbers up to the largest.
+      lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5 * abs(b).max()),
+      jax.device_get(gradients),
+      jax.device_get(expected),
+  )
+
+
+def test_data_parallel_step_moves_nothing_but_sums(config):
+  network = transformer.Transformer(config)
+  compiled, _ = compile_step(network, make_mesh(8, 1, 1), RULES)
+  moves = set(
+      re.findall(
+          r'(all-[\w-]+|collective-[\w-]+|reduce-scatter)\(', compiled.as_text()
+      )
+  )
+  assert moves <= {'all-reduce'}
+
+
+def test_length_counts_as_sharded_only_on_a_mesh_that_splits_it():
+  assert not layers.is_axis_sharded('length')
+  with on_mesh(make_mesh(8, 1, 1), RULES):
+    assert not layers.is_axis_sharded('length')
+  with on_mesh(make_mesh(4, 1, 2), RULES):
+    assert layers.is_axis_sharded('length')
