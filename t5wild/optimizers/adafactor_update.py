@@ -89,12 +89,16 @@ def normalize(
 ) -> tuple[Float[Array, '...'], dict[str, Float[Array, '...']]]:
   """Returns the gradient over its root second moment, and the new slots."""
   slots = {slot: jnp.zeros((1,), jnp.float32) for slot in SLOTS}
-  square = jnp.square(grad) + epsilon
+  square = jnp.square(grad)
   if not dims.factored:
-    slots['v'] = _mix(decay, state.v, square)
+    slots['v'] = _mix(decay, state.v, square + epsilon)
     return grad * lax.rsqrt(slots['v']), slots
-  slots['v_row'] = _mix(decay, state.v_row, jnp.mean(square, axis=dims.column))
-  slots['v_col'] = _mix(decay, state.v_col, jnp.mean(square, axis=dims.row))
+  # The mean of square + epsilon, written so that XLA has one full-size product
+  # (which a gradient norm shares) and keeps none in memory.
+  row_square = jnp.mean(square, axis=dims.column) + epsilon
+  column_square = jnp.mean(square, axis=dims.row) + epsilon
+  slots['v_row'] = _mix(decay, state.v_row, row_square)
+  slots['v_col'] = _mix(decay, state.v_col, column_square)
   # The second moment is v_row * v_col / mean(v_row) (equation 4).
   v_row = jnp.expand_dims(slots['v_row'], dims.column)
   v_col = jnp.expand_dims(slots['v_col'], dims.row)
