@@ -33,7 +33,7 @@ def _tasks_packages() -> list[str]:
 _CORE = [
     'absl-py>=2.1,<3',
     'clu>=0.0.12,<0.1',
-    'etils[epath]>=1.12,<2',
+    'etils[epath]>=1.13,<2',
     'flax>=0.12.6,<0.13',
     'gin-config>=0.5.0,<0.6',
     'jax>=0.10.0,<0.13',
