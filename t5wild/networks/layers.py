@@ -57,13 +57,20 @@ def _weight_gradient(
   """Multiplies the transposed inputs with the gradient of the outputs.
 
   XLA's fast CPU product wants its left side row by row: transposing that
-  first makes it up to 1.7 times as fast. Accelerators transpose as they load.
+  first makes it up to 1.7 times as fast, unless it is the wider side and the
+  transpose costs more than it gains. Accelerators transpose as they load.
   """
+
+  def contract_rows(x, g):
+    return lax.dot_general(x, g, (((0,), (0,)), ((), ())))
+
+  if inputs.shape[1] > gradient.shape[1]:
+    return contract_rows(inputs, gradient)
   return lax.platform_dependent(
       inputs,
       gradient,
       cpu=lambda x, g: lax.dot(_transposed(x), g),
-      default=lambda x, g: lax.dot_general(x, g, (((0,), (0,)), ((), ()))),
+      default=contract_rows,
   )
 
 
