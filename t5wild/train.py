@@ -128,6 +128,14 @@ def define_flags() -> None:
       flags.DEFINE_string(name, None, 'Accepted as T5X users pass it.')
 
 
+def _help() -> str:
+  return (
+      'usage: t5wild train --gin_file=FILE ... [--gin.NAME=VALUE ...]\n\n'
+      'Trains as the gin files say; later files and flags win.\n\n'
+      + flags.FLAGS.get_help_string()
+  )
+
+
 def _start_processes() -> None:
   values = flags.FLAGS
   distributed.start(
@@ -167,6 +175,9 @@ def run(argv: Sequence[str]) -> int:
     One of `exit_codes`.
   """
   define_flags()
+  if {'--help', '-h', '--helpfull'} & set(argv[1:]):
+    print(_help())  # noqa: T201 -- the product
+    return exit_codes.DONE.code
   try:
     flags.FLAGS(gin_utils.rewrite_gin_args(list(argv)))
   except flags.Error as error:

@@ -240,8 +240,10 @@ def wrap_optax_optimizer(optax_optimizer: Callable[..., Any]):
       return wrap(make_optax_optimizer=for_rate)
     return wrap(optax_optimizer(*args, **kwargs))
 
-  # gin reads it, and refuses an argument that is not there.
+  # gin reads it, and refuses an argument that is not there; it would look
+  # through __wrapped__ first, where ours are missing.
   make_optimizer.__signature__ = _with_our_arguments(signature)
+  del make_optimizer.__wrapped__
   return make_optimizer
 
 

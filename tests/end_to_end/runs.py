@@ -48,7 +48,8 @@ def train(model_dir, *, num_devices: int = 1, **bindings) -> int:
 def losses(model_dir) -> dict[int, float]:
   """Step -> `train/loss`; of a step trained twice, the last time."""
   path = pathlib.Path(model_dir) / 'metrics.jsonl'
-  return dict(records.series(records.read_records(path), 'train/loss'))
+  found = records.series(records.read_records(path), 'train/loss')
+  return {record.step: record.value for record in found}
 
 
 def wait_for_step(model_dir, step: int, process) -> None:
