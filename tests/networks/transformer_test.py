@@ -19,10 +19,7 @@ LOSS_TOLERANCE = 1e-6  # relative
 GRADIENT_TOLERANCE = 1e-5  # of each tensor's largest value
 
 
-# Compiling takes most of the time here.
-jit = functools.partial(
-    jax.jit, compiler_options={'xla_backend_optimization_level': 0}
-)
+jit = jax.jit
 
 
 def flat(tree):
