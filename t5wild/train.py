@@ -85,7 +85,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     use_hardware_rng: Use the RngBitGenerator even with a seed.
     summarize_config_fn: Called with (model_dir, writer, step) at the start.
     inference_evaluator_cls: For evaluation by decoding.
-    get_dataset_fn: Replaces the reader of training data; T5X's signature.
+    get_dataset_fn: None; T5X's functions are not connected yet.
     concurrent_metrics: Kept for T5X recipes; metrics never block here.
     actions: Mode ('TRAIN', 'TRAIN_EVAL', 'INFER_EVAL') to a list of actions.
     train_eval_get_dataset_fn: Replaces the reader of evaluation data.

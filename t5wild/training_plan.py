@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 from t5wild.checkpoints import configs as checkpoint_configs
+from t5wild.data import datasets
 from t5wild.models import base as models_base
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
@@ -55,6 +56,13 @@ class TrainingPlan:
           'infer_eval_dataset_cfg is set, but evaluation by decoding is not '
           'built yet: expected None. Bind train.infer_eval_dataset_cfg = None '
           '(training evaluation by loss and accuracy works).'
+      )
+    if self.get_dataset_fn not in (None, datasets.get_dataset):
+      raise ValueError(
+          f'get_dataset_fn is {self.get_dataset_fn!r}: expected None, for '
+          'functions of T5X\'s kind are not connected yet. Give '
+          'train_dataset_cfg an object with a make_reader(data_layout, '
+          'feature_converter_cls, start_batch) instead.'
       )
     if not self.use_orbax:
       raise ValueError(

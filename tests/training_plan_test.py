@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What no run could do is refused when it is planned."""
+
+import dataclasses
+
+import pytest
+
+from t5wild import training_plan
+
+_GOOD = {
+    field.name: None
+    for field in dataclasses.fields(training_plan.TrainingPlan)
+} | {'use_orbax': True}
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'message'),
+    [
+        ('infer_eval_dataset_cfg', object(), 'expected None'),
+        ('get_dataset_fn', print, 'built-in function print.*expected None'),
+        ('use_orbax', False, 'use_orbax = False'),
+        ('actions', {'TRAINEVAL': []}, "did you mean 'TRAIN_EVAL'"),
+    ],
+)
+def test_a_plan_that_cannot_work_is_refused(name, value, message):
+  training_plan.TrainingPlan(**_GOOD)
+  with pytest.raises(ValueError, match=message):
+    training_plan.TrainingPlan(**_GOOD | {name: value})
