@@ -132,7 +132,8 @@ def _help() -> str:
   return (
       'usage: t5wild train --gin_file=FILE ... [--gin.NAME=VALUE ...]\n\n'
       'Trains as the gin files say; later files and flags win.\n\n'
-      + flags.FLAGS.get_help_string()
+      + flags.FLAGS.module_help(__name__)
+      + flags.FLAGS.module_help(gin_utils.__name__)
   )
 
 

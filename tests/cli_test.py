@@ -78,3 +78,16 @@ def test_no_command_shows_the_help_and_is_an_error(capsys):
 def test_version(capsys):
   assert cli.main(['--version']) == exit_codes.DONE.code
   assert capsys.readouterr().out.startswith('t5wild ')
+
+
+def test_help_of_train_lists_its_flags():
+  shown = subprocess.run(
+      [sys.executable, '-m', 't5wild.cli', 'train', '--help'],
+      capture_output=True,
+      text=True,
+      timeout=120,
+      check=False,
+  )
+  assert shown.returncode == 0, shown.stderr
+  for flag in ('--gin_file', '--gin_search_paths', '--[no]dry_run'):
+    assert flag in shown.stdout
