@@ -13,6 +13,7 @@ import jax
 
 from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import preemption
+from t5wild.trainer import step as step_lib
 
 # One step runs while the next waits in the device's queue. Deeper queues hold
 # more batches in device memory and make a stop take longer, for no speed.
@@ -58,11 +59,6 @@ class DueActions(Protocol):
     """Runs after every step, waits for nothing; True asks to stop."""
 
 
-@jax.jit
-def _merge(a, b):
-  return {name: a[name].merge(b[name]) for name in a}
-
-
 class _Window:
   """Merges metrics on the device and times the interval on the host."""
 
@@ -88,7 +84,9 @@ class _Window:
 
   def add(self, metrics) -> None:
     self._metrics = (
-        metrics if self._metrics is None else _merge(self._metrics, metrics)
+        metrics
+        if self._metrics is None
+        else step_lib.merge_metrics(self._metrics, metrics)
     )
     self._num_steps += 1
     self._in_flight.append(metrics)
