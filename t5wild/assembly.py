@@ -6,9 +6,7 @@ Processes first (the binary starts them), then mesh, data, state, trainer, loop.
 The only file that sees data, checkpoints and trainer together.
 """
 
-from collections.abc import Iterable, Mapping
 import contextlib
-import dataclasses
 import time
 from typing import Any
 
@@ -17,43 +15,23 @@ import jax
 import numpy as np
 
 from t5wild import run_dir as run_dir_lib
+from t5wild import training_data
 from t5wild import training_plan
 from t5wild.checkpoints import initialize
 from t5wild.checkpoints import manager as checkpoint_manager
-from t5wild.data import datasets
 from t5wild.data import device_feed
-from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
-from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import evaluation
+from t5wild.trainer import inference_evaluation
 from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import model_info
 from t5wild.trainer import preemption
-from t5wild.trainer import profiling
 from t5wild.trainer import run_actions
 from t5wild.trainer import run_sinks
 from t5wild.vitals import goodput
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Data:
-  """What the data side hands over: readers and the shape of a batch."""
-
-  layout: partitioner_lib.DataLayout
-  reader: datasets.Reader
-  eval_datasets: Mapping[str, Iterable[Any]]
-  input_shapes: Mapping[str, tuple[int, ...]]
-  input_types: Mapping[str, Any]
-
-  def abstract_batch(self) -> dict[str, jax.ShapeDtypeStruct]:
-    """The global batch without its numbers."""
-    return {
-        name: jax.ShapeDtypeStruct(shape, self.input_types[name])
-        for name, shape in self.input_shapes.items()
-    }
 
 
 def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
@@ -71,7 +49,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
   ledger = goodput.Ledger()
   with ledger.span('startup'), _as_bad_plan():
     init_rng, trainer_rng = _make_rngs(plan)
-    data = _open_data(plan)
+    data = training_data.open_training_data(plan)
     states = plan.train_state_initializer_cls(
         optimizer_def=plan.model.optimizer_def,
         init_fn=plan.model.get_initial_variables,
@@ -81,26 +59,55 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     )
     info = model_info.describe(states, plan.partitioner)
   if plan.dry_run:
-    model_info.print_dry_run(info)
+    _dry_run(plan, data, states, info, trainer_rng)
     return 0, states.global_train_state_shape
   with ledger.span('restore'), _as_bad_plan():
     initial = _first_state(plan, states, init_rng)
     if initial.dataset_state is not None:
       data.reader.load_state_dict(initial.dataset_state)
-    trainer = plan.trainer_cls(
-        model=plan.model,
-        train_state=initial.train_state,
-        partitioner=plan.partitioner,
-        train_state_axes=states.train_state_axes,
-        eval_names=tuple(data.eval_datasets),
-        summary_dir=plan.model_dir,
-        rng=trainer_rng,
+    trainer = _make_trainer(
+        plan, data, states, trainer_rng, train_state=initial.train_state
     )
   with contextlib.closing(
-      _Session(plan, data, trainer, ledger, first_step=initial.step)
+      _Session(
+          plan,
+          data,
+          trainer,
+          ledger,
+          train_state_axes=states.train_state_axes,
+          first_step=initial.step,
+      )
   ) as session:
     session.write_description(info)
     return session.fit(), trainer.train_state
+
+
+def _make_trainer(plan, data, states, rng, *, train_state):
+  return plan.trainer_cls(
+      model=plan.model,
+      train_state=train_state,
+      partitioner=plan.partitioner,
+      train_state_axes=states.train_state_axes,
+      eval_names=tuple(data.eval_datasets),
+      summary_dir=plan.model_dir,
+      rng=rng,
+  )
+
+
+def _dry_run(plan, data, states, info, rng) -> None:
+  """Compiles the step for shapes alone, and prints what a run would need."""
+  with _as_bad_plan():
+    trainer = _make_trainer(
+        plan, data, states, rng, train_state=states.global_train_state_shape
+    )
+    start = time.perf_counter()
+    compiled = trainer.compile_train(data.abstract_batch())
+  model_info.print_dry_run(
+      info,
+      batch_bytes=data.batch_bytes() // plan.partitioner.data_mesh_size,
+      compiled=compiled,
+      compile_seconds=time.perf_counter() - start,
+  )
 
 
 @contextlib.contextmanager
@@ -145,59 +152,24 @@ def _make_rngs(plan: training_plan.TrainingPlan) -> tuple[jax.Array, jax.Array]:
   return init_rng, trainer_rng
 
 
-def _open_data(plan: training_plan.TrainingPlan) -> _Data:
-  cfg = plan.train_dataset_cfg
-  layout = plan.partitioner.get_data_layout(cfg.batch_size)
-  verify = plan.verify_matching_vocabs_fn
-  is_transformer = isinstance(plan.model, models_base.BaseTransformerModel)
-  for one in (cfg, plan.train_eval_dataset_cfg):
-    if verify is not None and one is not None and is_transformer:
-      verify(one, plan.model)
-  converter = plan.model.FEATURE_CONVERTER_CLS
-  reader = datasets.make_train_reader(
-      cfg, data_layout=layout, feature_converter_cls=converter
-  )
-  logging.info('Training data: %s', reader.promise)
-  spec = reader.element_spec
-  return _Data(
-      layout=layout,
-      reader=reader,
-      eval_datasets=_open_eval_data(plan, converter),
-      input_shapes={
-          name: (layout.batch_size, *shape[1:])
-          for name, (shape, _) in spec.items()
-      },
-      input_types={name: dtype for name, (_, dtype) in spec.items()},
-  )
-
-
-def _open_eval_data(
-    plan: training_plan.TrainingPlan, converter
-) -> Mapping[str, Any]:
-  cfg = plan.train_eval_dataset_cfg
-  if cfg is None:
-    return {}
-  layout = plan.partitioner.get_data_layout(cfg.batch_size)
-  if plan.train_eval_get_dataset_fn is not None:
-    return plan.train_eval_get_dataset_fn(
-        cfg, layout.shard_id, layout.num_shards, plan.eval_steps, converter
-    )
-  return datasets.make_eval_batches(
-      cfg,
-      data_layout=layout,
-      eval_steps=plan.eval_steps,
-      feature_converter_cls=converter,
-  )
-
-
 class _Session:
   """A run under way: writers, checkpoints, feed, loop."""
 
-  def __init__(self, plan, data: _Data, trainer, ledger, *, first_step: int):
+  def __init__(
+      self,
+      plan: training_plan.TrainingPlan,
+      data: training_data.TrainingData,
+      trainer,
+      ledger,
+      *,
+      train_state_axes,
+      first_step: int,
+  ):
     """Opens the writers and the checkpoint manager; trains nothing."""
     self._plan = plan
     self._data = data
     self._trainer = trainer
+    self._train_state_axes = train_state_axes
     self._ledger = ledger
     self._first_step = first_step
     self._run_dir = run_dir_lib.RunDir(plan.model_dir)
@@ -205,7 +177,7 @@ class _Session:
     save_cfg = plan.checkpoint_cfg.save
     self._cadence = cadence_lib.Cadence(
         total_steps=self._total_steps,
-        eval_period=plan.eval_period if data.eval_datasets else None,
+        eval_period=plan.eval_period if data.is_evaluated else None,
         stats_period=plan.stats_period or plan.eval_period,
         save_period=save_cfg.period if save_cfg else None,
         checkpoint_steps=(save_cfg.checkpoint_steps or ()) if save_cfg else (),
@@ -232,6 +204,10 @@ class _Session:
 
   def write_description(self, info) -> None:
     """Leaves model-info.txt and the operative config in the run directory."""
+    self._metrics.write_scalars(
+        self._first_step,
+        {'data/position_is_exact': float(self._data.position_is_exact)},
+    )
     if jax.process_index() == 0:
       model_info.write(info, self._run_dir)
       if self._plan.summarize_config_fn is not None:
@@ -241,11 +217,12 @@ class _Session:
 
   def fit(self) -> int:
     """Runs the loop; returns the last step."""
-    evaluator = self._make_evaluator()
+    evaluators = self._make_evaluators()
+    profiler = self._plan.profiler_cls(self._run_dir.profile)
     actions = run_actions.RunActions(
         trainer=self._trainer,
         train_metrics=self._metrics,
-        evaluator=evaluator,
+        evaluators=evaluators,
         save_checkpoint=self._save,
         save_retry_is_due=(
             self._checkpoints.retry_is_due if self._checkpoints else _never
@@ -254,15 +231,19 @@ class _Session:
             self._checkpoints.report_metrics if self._checkpoints else _ignore
         ),
         user_actions=actions_lib.parse_modes(self._plan.actions),
-        profiler=profiling.StepProfiler(self._run_dir.profile),
+        profiler=profiler,
     )
-    with preemption.StopSignal() as stop_signal:
+    with (
+        preemption.StopSignal() as stop_signal,
+        contextlib.closing(profiler),
+    ):
       self._compile()
       if self._plan.run_eval_before_training:
         with self._ledger.span('evaluate'):
           actions.evaluate(self._first_step)
       if self._cadence.save_period and self._first_step == 0:
         self._save(0)
+      profiler.at_step(self._first_step)
       last = loop.run(
           step_fn=self._trainer.train_step,
           feed=self._feed,
@@ -274,7 +255,7 @@ class _Session:
           gc_period=self._plan.gc_period,
       )
     with self._ledger.span('finish'):
-      if evaluator is not None:
+      for evaluator in evaluators.values():
         evaluator.close()
       self._metrics.flush()
     return last
@@ -297,21 +278,39 @@ class _Session:
         },
     )
 
-  def _make_evaluator(self):
-    if not self._data.eval_datasets:
-      return None
-    managers = {}
-    for task in self._data.eval_datasets:
-      name = f'training_eval/{task}'
-      managers[task] = metrics_manager.MetricsManager(
-          name, sinks=self._sinks.of(name), host=jax.process_index()
+  def _make_evaluators(self) -> dict[actions_lib.ActionMode, Any]:
+    modes = actions_lib.ActionMode
+    evaluators = {}
+    if self._data.eval_datasets:
+      evaluators[modes.TRAIN_EVAL] = evaluation.TrainingEvaluator(
+          trainer=self._trainer,
+          datasets=self._data.eval_datasets,
+          to_device=self._plan.partitioner.global_batch,
+          managers=self._managers('training_eval', self._data.eval_datasets),
       )
-    return evaluation.TrainingEvaluator(
-        trainer=self._trainer,
-        datasets=self._data.eval_datasets,
-        to_device=self._plan.partitioner.global_batch,
-        managers=managers,
-    )
+    decoder = self._data.inference_evaluator
+    if decoder is not None:
+      evaluators[modes.INFER_EVAL] = inference_evaluation.InferenceReports(
+          evaluate=lambda: decoder.evaluate(
+              self._trainer.train_state, self._train_state_axes
+          ),
+          managers=self._managers(
+              'inference_eval', [task.name for task in decoder.eval_tasks]
+          ),
+          close=decoder.close,
+      )
+    return evaluators
+
+  def _managers(self, kind: str, tasks) -> dict[str, Any]:
+    """Task name to the writer of `KIND/TASK`."""
+    return {
+        task: metrics_manager.MetricsManager(
+            f'{kind}/{task}',
+            sinks=self._sinks.of(f'{kind}/{task}'),
+            host=jax.process_index(),
+        )
+        for task in tasks
+    }
 
   def _record_checkpoint(self, event) -> None:
     names = {'saved': 'saved', 'save_failed': 'failed'}

@@ -21,6 +21,7 @@ from t5wild.data import datasets
 from t5wild.partitioning import distributed
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
+from t5wild.trainer import profiling
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
@@ -58,6 +59,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
         ..., None
     ] | None = datasets.verify_matching_vocabs,
     gc_period: int = 0,
+    profiler_cls: Callable[..., Any] = profiling.StepProfiler,
     dry_run: bool = False,
 ) -> tuple[int, Any]:
   """Trains a model; the arguments are T5X's.
@@ -70,7 +72,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     model: What to train.
     train_dataset_cfg: A `data.DatasetConfig`.
     train_eval_dataset_cfg: Data of teacher-forced evaluation, or None.
-    infer_eval_dataset_cfg: Data of evaluation by decoding; None for now.
+    infer_eval_dataset_cfg: Data of evaluation by decoding, or None.
     checkpoint_cfg: A `checkpoints.CheckpointConfig`.
     partitioner: Lays state and batches over the devices.
     trainer_cls: Makes the trainer, e.g. `@trainer.Trainer`.
@@ -84,8 +86,8 @@ def train(  # noqa: PLR0913 -- T5X's signature
       clock and the hardware RNG.
     use_hardware_rng: Use the RngBitGenerator even with a seed.
     summarize_config_fn: Called with (model_dir, writer, step) at the start.
-    inference_evaluator_cls: For evaluation by decoding.
-    get_dataset_fn: None; T5X's functions are not connected yet.
+    inference_evaluator_cls: See `evaluator.InferenceEvaluator`.
+    get_dataset_fn: Gives training batches; see `data.custom_reader`.
     concurrent_metrics: Kept for T5X recipes; metrics never block here.
     actions: Mode ('TRAIN', 'TRAIN_EVAL', 'INFER_EVAL') to a list of actions.
     train_eval_get_dataset_fn: Replaces the reader of evaluation data.
@@ -95,6 +97,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     verify_matching_vocabs_fn: Called with (dataset config, model).
     gc_period: Collect garbage by hand every so many updates; 0 leaves it to
       Python.
+    profiler_cls: `@profiling.StepProfiler`: its arguments choose the steps.
     dry_run: Print what would be trained, and train nothing.
 
   Returns:

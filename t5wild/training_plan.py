@@ -7,7 +7,6 @@ import dataclasses
 from typing import Any
 
 from t5wild.checkpoints import configs as checkpoint_configs
-from t5wild.data import datasets
 from t5wild.models import base as models_base
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
@@ -47,23 +46,18 @@ class TrainingPlan:
   use_orbax: bool
   verify_matching_vocabs_fn: Callable[..., None] | None
   gc_period: int
+  profiler_cls: Callable[..., Any]
   dry_run: bool
 
   def __post_init__(self):
     """Refuses what would fail only after compiling."""
-    if self.infer_eval_dataset_cfg is not None:
-      raise ValueError(
-          'infer_eval_dataset_cfg is set, but evaluation by decoding is not '
-          'built yet: expected None. Bind train.infer_eval_dataset_cfg = None '
-          '(training evaluation by loss and accuracy works).'
-      )
-    if self.get_dataset_fn not in (None, datasets.get_dataset):
-      raise ValueError(
-          f'get_dataset_fn is {self.get_dataset_fn!r}: expected None, for '
-          'functions of T5X\'s kind are not connected yet. Give '
-          'train_dataset_cfg an object with a make_reader(data_layout, '
-          'feature_converter_cls, start_batch) instead.'
-      )
+    for name in ('get_dataset_fn', 'train_eval_get_dataset_fn'):
+      if not callable(getattr(self, name) or print):
+        raise ValueError(
+            f'{name} is {getattr(self, name)!r}: expected a function of '
+            'T5X\'s get_dataset arguments, or None. In gin write @my_function, '
+            'without parentheses.'
+        )
     if not self.use_orbax:
       raise ValueError(
           'use_orbax = False asks for T5X\'s old checkpoint writer; only Orbax '

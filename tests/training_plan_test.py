@@ -17,8 +17,7 @@ _GOOD = {
 @pytest.mark.parametrize(
     ('name', 'value', 'message'),
     [
-        ('infer_eval_dataset_cfg', object(), 'expected None'),
-        ('get_dataset_fn', print, 'built-in function print.*expected None'),
+        ('get_dataset_fn', 'my_fn', "'my_fn': expected a function"),
         ('use_orbax', False, 'use_orbax = False'),
         ('actions', {'TRAINEVAL': []}, "did you mean 'TRAIN_EVAL'"),
     ],

@@ -5,7 +5,7 @@
 seqio and TensorFlow are imported when a data set is made, not before.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 import dataclasses
 import functools
 import logging
@@ -16,6 +16,8 @@ import jax
 from jax.experimental import multihost_utils
 import numpy as np
 
+from t5wild.data import argument_checks
+from t5wild.data import custom_reader
 from t5wild.data import eval_batches
 from t5wild.data import live_reader
 from t5wild.data import pipelines
@@ -37,7 +39,9 @@ class DatasetConfig:
 
   Attributes:
     mixture_or_task_name: name of a seqio task or mixture, or one itself.
-    task_feature_lengths: length of each task feature, such as 'inputs'.
+    task_feature_lengths: length of each task feature, such as 'inputs'. None,
+      only where a data set is read whole before it is used (evaluation by
+      decoding): the longest there are.
     split: 'train', 'validation', ...
     batch_size: examples per global batch.
     shuffle: whether to shuffle files and examples.
@@ -56,7 +60,7 @@ class DatasetConfig:
   """
 
   mixture_or_task_name: Any
-  task_feature_lengths: Mapping[str, int]
+  task_feature_lengths: Mapping[str, int] | None
   split: str
   batch_size: int
   shuffle: bool
@@ -77,46 +81,11 @@ class DatasetConfig:
           f'batch_size is {self.batch_size!r}: expected a whole number of '
           'examples, at least 1. Set BATCH_SIZE.'
       )
-    _check_lengths(self.task_feature_lengths)
-    _check_choice('shard_by', self.shard_by, choices=SHARD_BY)
-    _check_choice(
+    if self.task_feature_lengths is not None:
+      argument_checks.check_lengths(self.task_feature_lengths)
+    argument_checks.check_choice('shard_by', self.shard_by, choices=SHARD_BY)
+    argument_checks.check_choice(
         'on_changed_data', self.on_changed_data, choices=_ON_CHANGED_DATA
-    )
-
-
-def _check_lengths(lengths: Any) -> None:
-  def is_length(value):
-    sizes = value if isinstance(value, Sequence) else [value]
-    return all(isinstance(size, int) and size > 0 for size in sizes)
-
-  if (
-      isinstance(lengths, Mapping)
-      and lengths
-      and all(is_length(value) for value in lengths.values())
-  ):
-    return
-  raise ValueError(
-      f'task_feature_lengths is {lengths!r}: expected a length of at least 1 '
-      "for each task feature. Set TASK_FEATURE_LENGTHS = {'inputs': 256, "
-      "'targets': 128}, for instance."
-  )
-
-
-def _check_choice(name: str, value: str, *, choices: tuple[str, ...]) -> None:
-  if value not in choices:
-    raise ValueError(
-        f'{name} is {value!r}: expected one of {choices}. Set '
-        f'data.DatasetConfig.{name} to one of them.'
-    )
-
-
-def _check_divisible(batch_size: int, *, num_shards: int) -> None:
-  if batch_size % num_shards:
-    raise ValueError(
-        f'batch_size {batch_size} does not divide over {num_shards} data '
-        'shards: expected a multiple of '
-        f'{num_shards}. Set BATCH_SIZE = '
-        f'{-(-batch_size // num_shards) * num_shards}.'
     )
 
 
@@ -137,9 +106,8 @@ def _make_dataset(
     num_epochs: int | None,
 ) -> Any:
   """The pipeline of one shard, (index, count): a function of both."""
-  provider = providers.provider_of(cfg)
-  providers.check_split(cfg, provider=provider)
-  providers.check_cache(cfg, provider=provider)
+  argument_checks.check_lengths(cfg.task_feature_lengths)
+  provider = open_provider(cfg)
   import seqio
 
   shard_id, num_shards = shard
@@ -160,6 +128,19 @@ def _make_dataset(
       verbose=False,
   )
   return pipelines.with_options(dataset)
+
+
+def open_provider(cfg: DatasetConfig) -> Any:
+  """Finds the seqio task or mixture that a config names, and checks it.
+
+  Raises:
+    ValueError: for an unknown task or split.
+    FileNotFoundError: for a cache that was asked for and is absent.
+  """
+  provider = providers.provider_of(cfg)
+  providers.check_split(cfg, provider=provider)
+  providers.check_cache(cfg, provider=provider)
+  return provider
 
 
 def get_dataset(
@@ -194,7 +175,7 @@ def get_dataset(
         'set alone keeps no position. Use data.make_train_reader, whose '
         'state_dict is saved with checkpoints.'
     )
-  _check_divisible(cfg.batch_size, num_shards=num_shards)
+  argument_checks.check_divisible(cfg.batch_size, num_shards=num_shards)
   return _make_dataset(
       cfg,
       _draw_seed() if cfg.seed is None else cfg.seed,
@@ -210,6 +191,7 @@ def make_train_reader(
     data_layout: Any,
     feature_converter_cls: Callable[..., Any],
     start_batch: int = 0,
+    get_dataset_fn: Callable[..., Any] | None = None,
 ) -> reader_protocol.Reader:
   """Makes the reader of training batches that a config stands for.
 
@@ -219,10 +201,20 @@ def make_train_reader(
     data_layout: batch_size, shard_id and num_shards of this host.
     feature_converter_cls: class of seqio feature converters.
     start_batch: batches to pass over.
+    get_dataset_fn: gives the batches instead, see `custom_reader`; None and
+      `get_dataset` read the config itself.
 
   Returns:
     A reader; see `reader_protocol.Reader`.
   """
+  if get_dataset_fn not in (None, get_dataset):
+    return custom_reader.make_custom_reader(
+        get_dataset_fn,
+        cfg,
+        data_layout=data_layout,
+        feature_converter_cls=feature_converter_cls,
+        draw_seed=_draw_seed,
+    )
   make = (
       functools.partial(_make_live_reader, cfg)
       if isinstance(cfg, DatasetConfig)
@@ -243,7 +235,9 @@ def _make_live_reader(
     start_batch: int,
 ) -> live_reader.LiveReader:
   cfg = dataclasses.replace(cfg, batch_size=data_layout.batch_size)
-  _check_divisible(cfg.batch_size, num_shards=data_layout.num_shards)
+  argument_checks.check_divisible(
+      cfg.batch_size, num_shards=data_layout.num_shards
+  )
   by_rows = cfg.shard_by == 'rows'
   reader = live_reader.LiveReader(
       functools.partial(
@@ -336,7 +330,7 @@ def get_training_eval_datasets(
     tf.data.Dataset by the name of the task or mixture.
   """
   del deterministic, model_dir, start_step
-  _check_divisible(cfg.batch_size, num_shards=num_shards)
+  argument_checks.check_divisible(cfg.batch_size, num_shards=num_shards)
   provider = providers.provider_of(cfg)
   providers.check_split(cfg, provider=provider)
   import seqio

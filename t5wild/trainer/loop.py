@@ -153,7 +153,11 @@ def run(
   for step in range(first_step + 1, cadence.total_steps + 1):
     with window.timed('data_wait'), ledger.span('data_wait'):
       batch = _next_batch(feed, step, cadence.total_steps)
-    with window.timed('dispatch'), ledger.span('step'):
+    with (
+        window.timed('dispatch'),
+        ledger.span('step'),
+        jax.profiler.StepTraceAnnotation('train', step_num=step),
+    ):
       metrics = step_fn(batch)
     with window.timed('device_wait'), ledger.span('step'):
       window.add(metrics)

@@ -130,24 +130,53 @@ def write(info: ModelInfo, run_dir: run_dir_lib.RunDir) -> None:
 
 
 def print_dry_run(
-    info: ModelInfo, *, compiled: Any = None, stream: Any = None
+    info: ModelInfo,
+    *,
+    batch_bytes: int,
+    compiled: Any,
+    compile_seconds: float,
+    stream: Any = None,
 ) -> None:
   """Prints what a run would be made of, and its operative config.
 
   Args:
     info: The state's description.
-    compiled: The compiled train step, for its temporary memory; may be None.
+    batch_bytes: Bytes of one device's rows of a batch.
+    compiled: The compiled train step.
+    compile_seconds: How long that took.
     stream: Where to print; None means standard output.
   """
-  lines = [info.text()]
-  memory = None if compiled is None else compiled.memory_analysis()
-  if memory is not None:
-    lines.append(
-        'bytes per device, activations and other temporaries of the compiled '
-        f'step on {jax.default_backend()}: {memory.temp_size_in_bytes:,}\n'
-    )
-  lines.append('operative config:\n' + gin.operative_config_str())
+  lines = [
+      info.text().rstrip('\n'),
+      f'bytes per device, batch: {batch_bytes:,}',
+      *_compiled_memory(compiled),
+      f'(the step compiled in {compile_seconds:.1f} s on '
+      f'{jax.default_backend()}; nothing was trained or written)',
+      '',
+      'operative config:\n' + gin.operative_config_str(),
+  ]
   print('\n'.join(lines), file=stream)
+
+
+def _compiled_memory(compiled: Any) -> list[str]:
+  """What the compiler says that a step needs on each device."""
+  memory = compiled.memory_analysis()
+  if memory is None:
+    return [
+        'bytes per device, activations: unknown, this backend does not tell'
+    ]
+  # Outputs that take over the donated state's memory are counted once.
+  total = (
+      memory.argument_size_in_bytes
+      + memory.output_size_in_bytes
+      - memory.alias_size_in_bytes
+      + memory.temp_size_in_bytes
+  )
+  return [
+      'bytes per device, temporary memory of the step (activations, gradients '
+      f'and work space, at its peak): {memory.temp_size_in_bytes:,}',
+      f'bytes per device, the step in all: {total:,}',
+  ]
 
 
 def step_cost(

@@ -3,7 +3,6 @@
 """A profiler trace on demand: of steps named in gin, or upon a signal."""
 
 from collections.abc import Callable
-import contextlib
 import logging
 import signal
 import threading
@@ -16,13 +15,15 @@ class StepProfiler:
   """Traces some steps with `jax.profiler`.
 
   The loop calls `at_step` before each step, which costs nothing unless a trace
-  begins or ends there. In gin:
+  begins or ends there. In gin, with `train_script.train.profiler_cls =
+  @profiling.StepProfiler` as in runs/pretrain.gin:
 
     profiling.StepProfiler.start_step = 20
     profiling.StepProfiler.num_steps = 5
 
   And at any time `kill -USR2 PID` traces the next `num_steps` steps. Each trace
-  is a folder that TensorBoard's profile plugin and Perfetto read.
+  is a folder `plugins/profile/TIME` that TensorBoard's profile plugin and
+  Perfetto read.
   """
 
   def __init__(
@@ -84,12 +85,6 @@ class StepProfiler:
       self._asked.clear()
       self._stop_step = step + self._num_steps
       jax.profiler.start_trace(self._directory)
-
-  def annotation(self, step: int) -> contextlib.AbstractContextManager:
-    """Names the step in the trace; nothing while none is taken."""
-    if not self.tracing:
-      return contextlib.nullcontext()
-    return jax.profiler.StepTraceAnnotation('train', step_num=step)
 
   def close(self, *, block_on: Any = None) -> None:
     """Ends a trace that is being taken and gives the signal back."""

@@ -3,14 +3,25 @@
 """What a run does when something is due: log, save, evaluate."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from t5wild import compilation_cache
 from t5wild.trainer import actions as actions_lib
-from t5wild.trainer import evaluation
 from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import profiling
+
+_COLLECTIONS = {
+    actions_lib.ActionMode.TRAIN_EVAL: 'training_eval',
+    actions_lib.ActionMode.INFER_EVAL: 'inference_eval',
+}
+
+
+class Evaluator(Protocol):
+  """Evaluates the newest state and writes what it found."""
+
+  def evaluate(self, step: int) -> Mapping[str, Mapping[str, float]]:
+    """Returns task -> metric -> value."""
 
 
 class RunActions:
@@ -21,7 +32,7 @@ class RunActions:
       *,
       trainer: Any,
       train_metrics: metrics_manager_lib.MetricsManager,
-      evaluator: evaluation.TrainingEvaluator | None,
+      evaluators: Mapping[actions_lib.ActionMode, Evaluator],
       save_checkpoint: Callable[[int], None],
       save_retry_is_due: Callable[[], bool],
       on_evaluation: Callable[[int, Mapping[str, float]], None],
@@ -33,7 +44,7 @@ class RunActions:
     Args:
       trainer: Holds the state.
       train_metrics: Writes `train/...`.
-      evaluator: Teacher-forced evaluation, or None.
+      evaluators: Those of TRAIN_EVAL and INFER_EVAL that the run has.
       save_checkpoint: Starts a save of the state after a step.
       save_retry_is_due: Whether a failed save should be tried again.
       on_evaluation: Told the step and metric -> value of each evaluation.
@@ -42,7 +53,7 @@ class RunActions:
     """
     self._trainer = trainer
     self._train_metrics = train_metrics
-    self._evaluator = evaluator
+    self._evaluators = dict(evaluators)
     self._save_checkpoint = save_checkpoint
     self._user_actions = user_actions
     self._profiler = profiler
@@ -87,29 +98,35 @@ class RunActions:
     self._save_checkpoint(step)
 
   def evaluate(self, step: int) -> bool:
-    """Evaluates and runs TRAIN_EVAL actions; True asks the loop to stop."""
-    if self._evaluator is None:
-      return False
-    by_task = self._evaluator.evaluate(step)
+    """Evaluates and runs the actions on it; True asks the loop to stop."""
+    results = {
+        mode: evaluator.evaluate(step)
+        for mode, evaluator in self._evaluators.items()
+    }
     self._on_evaluation(
         step,
         {
-            f'training_eval/{task}/{name}': value
+            f'{_COLLECTIONS[mode]}/{task}/{name}': value
+            for mode, by_task in results.items()
             for task, values in by_task.items()
             for name, value in values.items()
         },
     )
-    modes = actions_lib.ActionMode
-    if not self._user_actions.get(modes.TRAIN_EVAL):
-      return False
-    return actions_lib.run_actions(
-        modes.TRAIN_EVAL, self._user_actions, self._trainer.train_state, by_task
-    )
+    # A list: every action must see the metrics.
+    asked = [
+        actions_lib.run_actions(
+            mode, self._user_actions, self._trainer.train_state, by_task
+        )
+        for mode, by_task in results.items()
+    ]
+    return any(asked)
 
   def after_step(self, step: int) -> bool:
     """Profiles, and retries a failed save; True asks the loop to stop."""
     if self._profiler is not None:
-      self._profiler.at_step(step)
+      self._profiler.at_step(
+          step, block_on=self._trainer.train_state.step
+      )
     if self._save_retry_is_due():
       self._save_checkpoint(step)
     return self._stop_asked

@@ -149,6 +149,7 @@ class ProgressSink:
 
   def write(self, records: Sequence[records_lib.Record]) -> None:
     """Shows a report if it holds a loss."""
+    self._show_inference(records)
     losses = [r for r in records if r.name.endswith('/' + LOSS)]
     for loss in losses:
       collection = loss.name.removesuffix('/' + LOSS)
@@ -163,6 +164,19 @@ class ProgressSink:
           self._on_loss(loss.step, loss.value)
       else:
         self._show(evaluation_line(loss.step, collection, values), keep=True)
+
+  def _show_inference(self, records: Sequence[records_lib.Record]) -> None:
+    """Shows the metrics of an evaluation by decoding."""
+    by_task: dict[str, list[str]] = {}
+    for record in records:
+      kind, *task, metric = record.name.split('/')
+      if kind == 'inference_eval' and task[-1:] != ['timing']:
+        by_task.setdefault('/'.join((kind, *task)), []).append(
+            f'{metric} {record.value:.4g}'
+        )
+    for name, values in by_task.items():
+      line = (f'step {records[0].step}', name, *values)
+      self._show('  '.join(line), keep=True)
 
   def write_text(self, step: int, name: str, text: str) -> None:
     """Does nothing: texts are for files."""

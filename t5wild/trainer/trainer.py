@@ -143,8 +143,8 @@ class BaseTrainer(abc.ABC):
   def _partitioned_eval_step(self) -> PartitionedEvalCallable:
     """Partitioned (state, batch) -> metrics."""
 
-  def compile_train(self, batch: Batch) -> None:
-    """Compiles the training step for batches like `batch`.
+  def compile_train(self, batch: Batch) -> PartitionedTrainCallable:
+    """Compiles the training step for batches like `batch`, and returns it.
 
     Args:
       batch: Global batch of arrays or ShapeDtypeStructs.
@@ -152,6 +152,7 @@ class BaseTrainer(abc.ABC):
     self._compiled_train_step = self._partitioner.compile(
         self._partitioned_train_step, self.train_state, batch
     )
+    return self._compiled_train_step
 
   def compile_eval(self, batches: Mapping[str, Batch]) -> None:
     """Compiles the evaluation step, once for each shape of batch.
@@ -339,7 +340,7 @@ class Trainer(BaseTrainer):
     self._weight_metrics_computer = weight_metrics_computer
     self._microbatch_semantics = microbatch_semantics
 
-  def compile_train(self, batch: Batch) -> None:
+  def compile_train(self, batch: Batch) -> PartitionedTrainCallable:
     """Compiles the training step; see `BaseTrainer.compile_train`.
 
     Raises:
@@ -350,7 +351,7 @@ class Trainer(BaseTrainer):
         num_microbatches=self._num_microbatches,
         data_shards=self._partitioner.data_mesh_size,
     )
-    super().compile_train(batch)
+    return super().compile_train(batch)
 
   @functools.cached_property
   def _partitioned_train_step(self) -> PartitionedTrainCallable:

@@ -15,7 +15,7 @@ RECIPE = pathlib.Path(__file__).with_name('tiny.gin')
 TIMEOUT_SECONDS = 400
 
 
-def arguments(model_dir, **bindings) -> list[str]:
+def arguments(model_dir, *, recipe=RECIPE, **bindings) -> list[str]:
   """Arguments to the interpreter; in bindings `__` stands for a dot."""
   text = sysconfig.get_paths()['stdlib'] + '/json'
   values = {'MODEL_DIR': model_dir, 'TEXT': text, **bindings}
@@ -23,7 +23,7 @@ def arguments(model_dir, **bindings) -> list[str]:
       f'--gin.{name.replace("__", ".")}={value}'
       for name, value in values.items()
   ]
-  return ['-m', 't5wild.train', f'--gin_file={RECIPE}', *flags]
+  return ['-m', 't5wild.train', f'--gin_file={recipe}', *flags]
 
 
 def start(model_dir, *, log, num_devices: int = 1, **bindings):

@@ -46,7 +46,7 @@ class _Run:
     self._actions = run_actions.RunActions(
         trainer=trainer,
         train_metrics=self._metrics,
-        evaluator=None,
+        evaluators={},
         save_checkpoint=lambda step: None,
         save_retry_is_due=lambda: False,
         on_evaluation=lambda step, values: None,

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Opens what a planned run reads: training batches and evaluation data."""
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+from typing import Any
+
+from absl import logging
+import jax
+import numpy as np
+
+from t5wild import evaluator as evaluator_lib
+from t5wild import training_plan
+from t5wild.data import datasets
+from t5wild.data import eval_batches
+from t5wild.models import base as models_base
+from t5wild.partitioning import partitioner as partitioner_lib
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingData:
+  """Readers, evaluators and the shape of a batch.
+
+  Attributes:
+    layout: Which rows of a training batch this host reads.
+    reader: Training batches of this host.
+    eval_datasets: Task name to host batches of teacher-forced evaluation.
+    inference_evaluator: Evaluates by decoding, or None.
+    input_shapes: Feature to its shape in a global batch.
+    input_types: Feature to its dtype.
+  """
+
+  layout: partitioner_lib.DataLayout
+  reader: datasets.Reader
+  eval_datasets: Mapping[str, Iterable[Any]]
+  inference_evaluator: evaluator_lib.InferenceEvaluator | None
+  input_shapes: Mapping[str, tuple[int, ...]]
+  input_types: Mapping[str, Any]
+
+  @property
+  def is_evaluated(self) -> bool:
+    """Whether there is anything to do at an evaluation."""
+    return bool(self.eval_datasets) or self.inference_evaluator is not None
+
+  @property
+  def position_is_exact(self) -> bool:
+    """Whether a resumed run is sure to read what an unbroken one would."""
+    return getattr(self.reader, 'is_exact', True)
+
+  def abstract_batch(self) -> dict[str, jax.ShapeDtypeStruct]:
+    """The global batch without its numbers."""
+    return {
+        name: jax.ShapeDtypeStruct(shape, self.input_types[name])
+        for name, shape in self.input_shapes.items()
+    }
+
+  def batch_bytes(self) -> int:
+    """Bytes of a global batch."""
+    return sum(
+        int(np.prod(shape)) * np.dtype(self.input_types[name]).itemsize
+        for name, shape in self.input_shapes.items()
+    )
+
+
+def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
+  """Opens all data of a run; nothing is compiled.
+
+  Raises:
+    ValueError: A config does not fit its task, the model or the mesh.
+    OSError: Files are not there.
+  """
+  cfg = plan.train_dataset_cfg
+  layout = plan.partitioner.get_data_layout(cfg.batch_size)
+  verify = plan.verify_matching_vocabs_fn
+  is_transformer = isinstance(plan.model, models_base.BaseTransformerModel)
+  for one in (cfg, plan.train_eval_dataset_cfg):
+    if verify is not None and one is not None and is_transformer:
+      verify(one, plan.model)
+  reader = datasets.make_train_reader(
+      cfg,
+      data_layout=layout,
+      feature_converter_cls=plan.model.FEATURE_CONVERTER_CLS,
+      get_dataset_fn=plan.get_dataset_fn,
+  )
+  if getattr(reader, 'is_exact', True):
+    logging.info('Training data: %s', reader.promise)
+  else:
+    logging.warning('Training data: %s', reader.promise)
+  spec = reader.element_spec
+  return TrainingData(
+      layout=layout,
+      reader=reader,
+      eval_datasets=_open_eval_data(plan),
+      inference_evaluator=_open_inference_data(plan),
+      input_shapes={
+          name: (layout.batch_size, *shape[1:])
+          for name, (shape, _) in spec.items()
+      },
+      input_types={name: dtype for name, (_, dtype) in spec.items()},
+  )
+
+
+def _open_eval_data(plan: training_plan.TrainingPlan) -> Mapping[str, Any]:
+  cfg = plan.train_eval_dataset_cfg
+  if cfg is None:
+    return {}
+  layout = plan.partitioner.get_data_layout(cfg.batch_size)
+  converter = plan.model.FEATURE_CONVERTER_CLS
+  if plan.train_eval_get_dataset_fn is None:
+    return datasets.make_eval_batches(
+        cfg,
+        data_layout=layout,
+        eval_steps=plan.eval_steps,
+        feature_converter_cls=converter,
+    )
+  given = plan.train_eval_get_dataset_fn(
+      cfg, layout.shard_id, layout.num_shards, plan.eval_steps, converter
+  )
+  return {
+      # A tf.data pipeline gives tensors, anything else its own batches.
+      name: eval_batches.EvalBatches(dataset, use_memory_cache=True)
+      if hasattr(dataset, 'as_numpy_iterator')
+      else dataset
+      for name, dataset in given.items()
+  }
+
+
+def _open_inference_data(
+    plan: training_plan.TrainingPlan,
+) -> evaluator_lib.InferenceEvaluator | None:
+  cfg = plan.infer_eval_dataset_cfg
+  if cfg is None:
+    return None
+  provider = datasets.open_provider(cfg)
+  if cfg.pack:
+    logging.warning(
+        'infer_eval_dataset_cfg has pack = True; decoding is of one example a '
+        'row, so nothing is packed.'
+    )
+  return evaluator_lib.InferenceEvaluator(
+      dataclasses.replace(cfg, mixture_or_task_name=provider),
+      plan.inference_evaluator_cls,
+      plan.model,
+      plan.partitioner,
+      log_dir=plan.model_dir,
+      verify_matching_vocabs_fn=plan.verify_matching_vocabs_fn,
+  )
