@@ -3,6 +3,7 @@
 """The training binary: `t5wild train` and `python -m t5wild.train`."""
 
 from collections.abc import Callable, Mapping, Sequence
+import os
 import sys
 import threading
 import traceback
@@ -169,6 +170,24 @@ def _use_data_dirs() -> None:
     )
 
 
+def _complaint(error: BaseException) -> str:
+  """What to tell of a bad recipe: our message, or how foreign code failed.
+
+  A message of ours says what to mend; where other people's code raised it, the
+  place is needed too.
+  """
+  # gin adds a line on the function it called, which is always `train`.
+  message = str(error).split('\n  In call to configurable')[0]
+  cause = error
+  while cause.__cause__ is not None:
+    cause = cause.__cause__
+  frames = traceback.extract_tb(cause.__traceback__)
+  ours = os.path.dirname(os.path.abspath(__file__)) + os.sep
+  if frames and not frames[-1].filename.startswith(ours):
+    message = ''.join(traceback.format_exception(cause)) + message
+  return message
+
+
 def run(argv: Sequence[str]) -> int:
   """Runs the binary.
 
@@ -206,7 +225,7 @@ def run(argv: Sequence[str]) -> int:
     is_bad_plan = isinstance(error, training_plan.BadPlanError)
     if _ARGUMENTS_ARE_GOOD.is_set() and not is_bad_plan:
       raise
-    traceback.print_exc()
+    print(_complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
 

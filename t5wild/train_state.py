@@ -210,17 +210,19 @@ class InferenceState(flax.struct.PyTreeNode):
   @property
   def param_states(self) -> PyTree:
     """An inference state has none."""
-    raise NotImplementedError(
-        'param_states of an InferenceState, expected a train state: make it '
-        'with FlaxOptimTrainState.create(optimizer_def, variables)'
-    )
+    raise TypeError(self._no_optimizer('param_states'))
 
   def apply_gradient(self, *args, **kwargs) -> Self:
     """An inference state cannot be trained."""
     del args, kwargs
-    raise NotImplementedError(
-        'apply_gradient on an InferenceState, expected a train state: make it '
-        'with FlaxOptimTrainState.create(optimizer_def, variables)'
+    raise TypeError(self._no_optimizer('apply_gradient'))
+
+  def _no_optimizer(self, asked: str) -> str:
+    return (
+        f'{asked} was asked of an InferenceState with the parameters '
+        f'{sorted(self.params)}, which has no optimizer; expected a train '
+        'state: make it with FlaxOptimTrainState.create(optimizer_def, '
+        'variables)'
     )
 
   def state_dict(self) -> dict[str, Any]:
@@ -321,8 +323,8 @@ def _mutables_of(state_dict: Mapping[str, Any]) -> PyTree:
 def _axis_names(axes: PyTree | None) -> PyTree:
   if axes is None:
     raise ValueError(
-        'the network names no logical axes, expected a collection '
-        "'params_axes' to shard by: make its parameters with "
+        f'the network names no logical axes ({axes!r}), expected a '
+        "collection 'params_axes' to shard by: make its parameters with "
         'flax.linen.partitioning.param_with_axes'
     )
   return flax_partitioning.get_axis_names(axes)

@@ -60,7 +60,8 @@ class TrainingPlan:
         )
     if not self.use_orbax:
       raise ValueError(
-          'use_orbax = False asks for T5X\'s old checkpoint writer; only Orbax '
-          'checkpoints are written here. Drop the binding.'
+          f'use_orbax = {self.use_orbax!r} asks for T5X\'s old checkpoint '
+          'writer; expected True, only Orbax checkpoints are written here. '
+          'Drop the binding.'
       )
     actions_lib.parse_modes(self.actions)

@@ -117,7 +117,7 @@ def test_inference_state_restores_from_a_train_state():
 
 def test_inference_state_cannot_be_trained():
   state = train_state_lib.InferenceState.create(_variables())
-  with pytest.raises(NotImplementedError, match='FlaxOptimTrainState.create'):
+  with pytest.raises(TypeError, match='FlaxOptimTrainState.create'):
     state.apply_gradient({}, 0.1)
 
 

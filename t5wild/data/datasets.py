@@ -171,7 +171,8 @@ def get_dataset(
   """
   if continue_from_last_checkpoint:
     raise ValueError(
-        'continue_from_last_checkpoint is True: expected False, for a data '
+        'continue_from_last_checkpoint is '
+        f'{continue_from_last_checkpoint!r}: expected False, for a data '
         'set alone keeps no position. Use data.make_train_reader, whose '
         'state_dict is saved with checkpoints.'
     )

@@ -123,8 +123,8 @@ class DeviceFeed:
   def _start(self) -> None:
     if self._end.is_set():
       raise ValueError(
-          'a batch was asked of a closed DeviceFeed: expected none after '
-          'close(). Make a new one over the reader.'
+          f'batch {self._num_consumed} was asked of a closed DeviceFeed: '
+          'expected none after close(). Make a new one over the reader.'
       )
     if self._thread is None:
       # The position before anything is read ahead.

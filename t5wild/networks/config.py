@@ -62,6 +62,13 @@ def check_config(config: T5Config) -> None:
         f'T5Config.remat_policy is {config.remat_policy!r}, expected one of '
         f"{REMAT_POLICIES}: 'none' is fastest, 'full' takes the least memory"
     )
+  try:
+    jnp.dtype(config.dtype)
+  except TypeError:
+    raise ValueError(
+        f'T5Config.dtype is {config.dtype!r}, expected the type of the '
+        "activations: set network.T5Config.dtype to 'float32' or 'bfloat16'"
+    ) from None
   if not 0.0 <= config.dropout_rate < 1.0:
     raise ValueError(
         f'T5Config.dropout_rate is {config.dropout_rate!r}, expected a '

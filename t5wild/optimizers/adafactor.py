@@ -209,9 +209,10 @@ class Adafactor(optimizers_base.OptimizerDef):
     hp = hyper_params
     if hp.learning_rate is None:
       raise ValueError(
-          'Adafactor has learning_rate None at an update, expected a number: '
-          'pass learning_rate to apply_gradient (the trainer does, from '
-          'trainer.Trainer.learning_rate_fn) or to Adafactor'
+          f'Adafactor has learning_rate {hp.learning_rate!r} at the update of '
+          f'{path!r}, expected a number: pass learning_rate to apply_gradient '
+          '(the trainer does, from trainer.Trainer.learning_rate_fn) or to '
+          'Adafactor'
       )
     dims = self.factor_dims(param.shape, path=path)
     grad = grad.astype(jnp.float32)
@@ -294,8 +295,8 @@ def _check_arguments(factored, multiply_by_parameter_scale, factor_map) -> None:
     )
   if not factored and factor_map is not None:
     raise ValueError(
-        'factored is False while factor_map is given, expected no factor rules '
-        'when nothing is factored: drop one of the two'
+        f'factored is {factored!r} while factor_map is {factor_map!r}, '
+        'expected no factor rules when nothing is factored: drop one of the two'
     )
 
 

@@ -7,6 +7,7 @@ are pytrees of arrays. T5X's names and checkpoint layout are kept:
 `{'target': parameters, 'state': {'step', 'param_states'}}`.
 """
 
+import abc
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,7 +79,7 @@ class OptimizerState:
   param_states: PyTree
 
 
-class OptimizerDef:
+class OptimizerDef(abc.ABC):
   """Base class of an optimizer's definition.
 
   Subclasses implement `init_state`, `apply_gradient` and
@@ -90,31 +91,21 @@ class OptimizerDef:
     """Keeps the hyper-parameters that no call overrides."""
     self.hyper_params = hyper_params
 
+  @abc.abstractmethod
   def init_state(self, params: PyTree) -> OptimizerState:
     """Returns the state before the first update of `params`."""
-    raise NotImplementedError(
-        f'{type(self).__name__} lacks init_state, which every OptimizerDef '
-        'needs: define it to return an OptimizerState'
-    )
 
+  @abc.abstractmethod
   def apply_gradient(
       self, hyper_params: Any, params: PyTree, state: OptimizerState, grads
   ) -> tuple[PyTree, OptimizerState]:
     """Returns the updated parameters and state."""
-    raise NotImplementedError(
-        f'{type(self).__name__} lacks apply_gradient, which every OptimizerDef '
-        'needs: define it to return (new params, new state)'
-    )
 
+  @abc.abstractmethod
   def derive_logical_axes(
       self, optimizer: 'Optimizer', param_logical_axes: PyTree
   ) -> 'Optimizer':
     """Returns `optimizer` with logical axes (None: replicated) as leaves."""
-    raise NotImplementedError(
-        f'{type(self).__name__} lacks derive_logical_axes, without which its '
-        'state cannot be sharded: define it to return an Optimizer whose '
-        'leaves are PartitionSpecs of logical axis names'
-    )
 
   def update_hyper_params(self, **hyper_param_overrides) -> Any:
     """Returns the hyper-parameters with overrides.

@@ -84,9 +84,10 @@ class OptaxWrapper(optimizers_base.OptimizerDef):
       return self.optax_optimizer
     if learning_rate is None:
       raise ValueError(
-          'learning_rate is None in this optax optimizer and in the step, '
-          'expected a number: pass it to apply_gradient (the trainer does, '
-          'from trainer.Trainer.learning_rate_fn) or to the optimizer'
+          f'learning_rate is {learning_rate!r} in the optax optimizer of '
+          f'{self._make_optax_optimizer!r} and in the step, expected a '
+          'number: pass it to apply_gradient (the trainer does, from '
+          'trainer.Trainer.learning_rate_fn) or to the optimizer'
       )
     return self._make_optax_optimizer(learning_rate)
 

@@ -81,8 +81,10 @@ def start(
   )
   if processes is None and multiprocess_gpu:
     raise ValueError(
-        '--multiprocess_gpu is set, but neither flags nor the environment say '
-        'which processes there are.\n'
+        f'--multiprocess_gpu is {multiprocess_gpu}, but neither flags '
+        f'(coordinator_address {coordinator_address!r}, process_count '
+        f'{process_count!r}, process_index {process_index!r}) nor the '
+        'environment say which processes there are.\n'
         'Expected --coordinator_address, --process_count and --process_index, '
         'or the variables of srun, mpirun, a JobSet or '
         'JAX_COORDINATOR_ADDRESS, JAX_PROCESS_COUNT, JAX_PROCESS_INDEX.\n'

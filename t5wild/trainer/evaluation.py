@@ -53,6 +53,7 @@ class TrainingEvaluator:
     futures = {}
     for name in self._datasets:
       start = time.perf_counter()
+      self._managers[name].start_duration_timer()
       metrics, num_batches = self._trainer.eval_batches(
           name, self._device_batches(name)
       )

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the training binary says of a recipe that cannot work."""
+
+import pytest
+
+from t5wild import train as train_module
+from t5wild import training_plan
+
+
+def _as_bad_plan(raiser):
+  try:
+    try:
+      raiser()
+    except Exception as error:
+      raise training_plan.BadPlanError(str(error)) from error
+  except training_plan.BadPlanError as error:
+    return error
+
+
+def test_a_message_of_ours_comes_without_a_traceback():
+  error = _as_bad_plan(
+      lambda: training_plan.TrainingPlan(
+          **{name: None for name in _fields()} | {'use_orbax': False}
+      )
+  )
+  said = train_module._complaint(error)
+  assert said.startswith('use_orbax = False')
+  assert 'Traceback' not in said
+
+
+def test_what_other_code_raised_comes_with_its_place():
+  said = train_module._complaint(_as_bad_plan(lambda: int('x')))
+  assert 'Traceback' in said
+  assert 'train_test.py' in said
+  assert said.endswith("invalid literal for int() with base 10: 'x'")
+
+
+def test_the_line_that_gin_adds_is_left_out():
+  error = ValueError("bad\n  In call to configurable 'train' (<function>)")
+  assert train_module._complaint(error) == 'bad'
+
+
+@pytest.mark.parametrize('flag', ['--gin_fil=x', '--nonsense'])
+def test_an_unknown_flag_is_a_bad_config(flag, capsys):
+  assert train_module.run(['t5wild train', flag]) == 2
+  assert 'Try --help' in capsys.readouterr().err
+
+
+def _fields():
+  return training_plan.TrainingPlan.__dataclass_fields__

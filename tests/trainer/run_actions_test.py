@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluations are reported once and decided upon, whatever their kind."""
+
+import types
+
+import pytest
+
+from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import inference_evaluation
+from t5wild.trainer import run_actions
+
+MODES = actions_lib.ActionMode
+
+
+class _Fixed:
+  def __init__(self, values):
+    self._values = values
+
+  def evaluate(self, step):
+    return {'task': {**self._values, 'step': step}}
+
+
+class _Asks:
+  def __init__(self, answer):
+    self.answer, self.seen = answer, []
+
+  def run(self, train_state, metrics_by_task):
+    self.seen.append(metrics_by_task)
+    return self.answer
+
+
+def _make(evaluators, user_actions=None, reported=None):
+  return run_actions.RunActions(
+      trainer=types.SimpleNamespace(train_state='state'),
+      train_metrics=None,
+      evaluators=evaluators,
+      save_checkpoint=None,
+      save_retry_is_due=lambda: False,
+      on_evaluation=lambda step, values: reported.append((step, values)),
+      user_actions=user_actions or {},
+      profiler=None,
+  )
+
+
+def test_both_evaluations_are_reported_together():
+  reported = []
+  actions = _make(
+      {
+          MODES.TRAIN_EVAL: _Fixed({'loss': 2.0}),
+          MODES.INFER_EVAL: _Fixed({'bleu': 30.0}),
+      },
+      reported=reported,
+  )
+  assert actions.evaluate(6) is False
+  assert reported == [
+      (6, {
+          'training_eval/task/loss': 2.0, 'training_eval/task/step': 6,
+          'inference_eval/task/bleu': 30.0, 'inference_eval/task/step': 6,
+      })
+  ]  # fmt: skip
+
+
+@pytest.mark.parametrize('mode', [MODES.TRAIN_EVAL, MODES.INFER_EVAL])
+def test_actions_of_each_mode_see_its_metrics_and_can_stop(mode):
+  asks = {one: _Asks(one is mode) for one in (MODES.TRAIN_EVAL,
+                                              MODES.INFER_EVAL)}
+  actions = _make(
+      {
+          MODES.TRAIN_EVAL: _Fixed({'loss': 2.0}),
+          MODES.INFER_EVAL: _Fixed({'bleu': 30.0}),
+      },
+      {one: [ask] for one, ask in asks.items()},
+      reported=[],
+  )
+  assert actions.evaluate(6) is True
+  assert asks[MODES.INFER_EVAL].seen == [{'task': {'bleu': 30.0, 'step': 6}}]
+
+
+def test_numbers_and_texts_of_an_inference_are_written_apart():
+  written = []
+  manager = types.SimpleNamespace(
+      write_scalars=lambda step, values: written.append((step, sorted(values))),
+      write_texts=lambda step, texts: written.append((step, texts)),
+      close=lambda: written.append('manager closed'),
+  )
+  reports = inference_evaluation.InferenceReports(
+      evaluate=lambda: {'task': {'bleu': 30.0, 'example': 'ja'}},
+      managers={'task': manager},
+      close=lambda: written.append('evaluator closed'),
+  )
+  assert reports.evaluate(3) == {'task': {'bleu': 30.0}}
+  reports.close()
+  assert written == [
+      (3, ['bleu', 'timing/evaluate_seconds']), (3, {'example': 'ja'}),
+      'manager closed', 'evaluator closed',
+  ]
