@@ -164,16 +164,42 @@ class RelativePositionBiases(nn.Module):
         jnp.float32,
         axes=('heads', 'relpos_buckets'),
     )
+    # The bias depends on the distance alone, from -(queries - 1) to keys - 1.
     bucket = relative_position_bucket(
-        np.arange(num_keys)[None, :] - np.arange(num_queries)[:, None],
+        np.arange(1 - num_queries, num_keys),
         bidirectional=bidirectional,
         num_buckets=self.num_buckets,
         max_distance=self.max_distance,
     )
-    one_hot = lax.broadcasted_iota(jnp.int32, (self.num_buckets, 1, 1), 0) == (
-        bucket[None]
+    one_hot = np.arange(self.num_buckets)[:, None] == bucket
+    by_distance = lax.dot(
+        table.astype(self.dtype), jnp.asarray(one_hot, self.dtype)
     )
-    bias = jnp.tensordot(
-        table.astype(self.dtype), one_hot.astype(self.dtype), axes=1
-    )
-    return bias[None]
+    return spread_over_diagonals(by_distance, num_queries=num_queries)[None]
+
+
+def spread_over_diagonals(
+    values: Float[Array, 'heads distances'], *, num_queries: int
+) -> Float[Array, 'heads queries keys']:
+  """Puts `values[key - query + num_queries - 1]` at each query and key.
+
+  Written without a gather, whose gradient would be a scatter, and without
+  one-hot rows, which take as much memory as 32 heads: laid one after the other,
+  copies of all values and one zero, cut into rows that are one shorter, start
+  one value further left in each row.
+
+  Args:
+    values: one number for each distance, from -(queries - 1) to keys - 1.
+    num_queries: number of queries.
+  """
+  heads, num_distances = values.shape
+  num_keys = num_distances - num_queries + 1
+  copies = jnp.broadcast_to(
+      jnp.pad(values, ((0, 0), (0, 1)))[:, None],
+      (heads, num_queries, num_distances + 1),
+  )
+  first = num_queries - 1  # where the first query's distances start
+  rows = copies.reshape(heads, -1)[
+      :, first : first + num_queries * num_distances
+  ]
+  return rows.reshape(heads, num_queries, num_distances)[:, :, :num_keys]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splits a batch into microbatches whose rows stay on their devices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -59,12 +59,13 @@ def split(
     *,
     semantics: str,
     data_partition_spec: PartitionSpec,
-) -> dict[str, jax.Array]:
-  """Returns the batch with a leading axis of microbatches.
+) -> Callable[[jax.Array], dict[str, jax.Array]]:
+  """Returns the function (index of a microbatch) -> microbatch.
 
   `t5x`: microbatch i holds consecutive rows; they must move between devices,
   since a batch is sharded by consecutive rows, too. `global`: microbatch i
-  holds every num_microbatches-th row, so that none moves.
+  holds every num_microbatches-th row, so that none moves. No second copy of
+  the batch is made where nothing moves.
 
   Args:
     batch: Features, [batch, ...].
@@ -72,16 +73,27 @@ def split(
     semantics: `t5x` or `global`.
     data_partition_spec: Sharding of a batch's rows.
   """
-  spec = PartitionSpec(None, *data_partition_spec)
+  if semantics == 't5x':
+    axis, spec = 0, PartitionSpec(None, *data_partition_spec)
+    shape = (num_microbatches, -1)  # [microbatch, row, ...]
+  else:
+    axis, spec = 1, data_partition_spec
+    shape = (-1, num_microbatches)  # [row, microbatch, ...]
+  parts = {
+      name: constrain(x.reshape(*shape, *x.shape[1:]), spec)
+      for name, x in batch.items()
+  }
 
-  def split_feature(x: jax.Array) -> jax.Array:
-    if semantics == 't5x':
-      x = x.reshape(num_microbatches, -1, *x.shape[1:])
-    else:
-      x = x.reshape(-1, num_microbatches, *x.shape[1:]).swapaxes(0, 1)
-    return constrain(x, spec)  # [microbatch, row, ...]
+  def take(index: jax.Array) -> dict[str, jax.Array]:
+    return {
+        name: constrain(
+            jax.lax.dynamic_index_in_dim(x, index, axis, keepdims=False),
+            data_partition_spec,
+        )
+        for name, x in parts.items()
+    }
 
-  return {name: split_feature(x) for name, x in batch.items()}
+  return take
 
 
 def constrain(x: jax.Array, spec: PartitionSpec | Sequence[Any]) -> jax.Array:

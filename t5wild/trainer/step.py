@@ -65,9 +65,11 @@ def accumulate_grads_microbatched(
   if microbatch_semantics == 'global':
     batch = model.annotate_global_batch(batch)
   mutables = train_state.flax_mutables or None
-  gradient = _gradient_fn(model, train_state.params)
+  gradient = _gradient_fn(model)
   if num_microbatches is None or num_microbatches <= 1:
-    grads, metrics, mutables = gradient(batch, dropout_rng, mutables)
+    grads, metrics, mutables = gradient(
+        train_state.params, batch, dropout_rng, mutables
+    )
     return grads, metrics, mutables
   microbatches_lib.check_divisible(
       len(next(iter(batch.values()))), num_microbatches=num_microbatches
@@ -78,36 +80,38 @@ def accumulate_grads_microbatched(
       rows_have_keys=models_base.GLOBAL_ROW in batch,
   )
 
-  def add_microbatch(carry, indexed):
-    grad_sum, mutables = carry
-    index, microbatch = indexed
-    microbatch = {
-        name: microbatches_lib.constrain(x, data_partition_spec)
-        for name, x in microbatch.items()
-    }
-    grads, metrics, mutables = gradient(microbatch, make_key(index), mutables)
-    return (jax.tree.map(jnp.add, grad_sum, grads), mutables), metrics
-
-  zeros = jax.tree.map(
-      lambda p: jnp.zeros(p.shape, jnp.float32), train_state.params
-  )
-  parts = microbatches_lib.split(
+  take_microbatch = microbatches_lib.split(
       batch,
       num_microbatches,
       semantics=microbatch_semantics,
       data_partition_spec=data_partition_spec,
   )
+
+  def add_microbatch(carry, index):
+    grad_sum, mutables = carry
+    # The barrier makes the parameters look new in each turn: else XLA would
+    # compute what depends on them alone (casts, transposes, position biases)
+    # before the loop, and keep it all the while.
+    params, index = jax.lax.optimization_barrier((train_state.params, index))
+    grads, metrics, mutables = gradient(
+        params, take_microbatch(index), make_key(index), mutables
+    )
+    return (jax.tree.map(jnp.add, grad_sum, grads), mutables), metrics
+
+  zeros = jax.tree.map(
+      lambda p: jnp.zeros(p.shape, jnp.float32), train_state.params
+  )
   (grads, mutables), metrics = jax.lax.scan(
-      add_microbatch, (zeros, mutables), (jnp.arange(num_microbatches), parts)
+      add_microbatch, (zeros, mutables), jnp.arange(num_microbatches)
   )
   return grads, _merge_stacked(metrics), mutables
 
 
-def _gradient_fn(model: models_base.BaseModel, params: PyTree) -> Callable:
-  """Returns (batch, key, mutables) -> (gradients, metrics, mutables)."""
+def _gradient_fn(model: models_base.BaseModel) -> Callable:
+  """Returns (params, batch, key, mutables) -> (grads, metrics, mutables)."""
   grad_fn = jax.value_and_grad(model.loss_fn, has_aux=True)
 
-  def gradient(batch, key, mutables):
+  def gradient(params, batch, key, mutables):
     if mutables is None:
       (_, metrics), grads = grad_fn(params, batch, key)
     else:

@@ -61,3 +61,34 @@ def test_bias_is_the_table_entry_of_the_bucket(bidirectional):
       max_distance=128,
   )
   np.testing.assert_allclose(bias[0], table[:, bucket], rtol=1e-6)
+
+
+def test_gradient_of_the_bias_sums_over_the_pairs_of_a_bucket():
+  module = embeddings.RelativePositionBiases(num_heads=3)
+  target = np.random.RandomState(0).standard_normal((1, 3, 6, 9))
+
+  def total(variables):
+    bias = module.apply(variables, 6, 9, bidirectional=True)
+    return jnp.sum(bias * target)
+
+  variables = {'params': {'rel_embedding': jnp.ones((3, 32))}}
+  gradient = jax.grad(total)(variables)['params']['rel_embedding']
+  bucket = embeddings.relative_position_bucket(
+      np.arange(9)[None] - np.arange(6)[:, None],
+      bidirectional=True,
+      num_buckets=32,
+      max_distance=128,
+  )
+  expected = [
+      [np.sum(head[bucket == number]) for number in range(32)]
+      for head in target[0]
+  ]
+  np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(('queries', 'keys'), [(1, 1), (1, 4), (5, 1), (4, 7)])
+def test_each_query_and_key_gets_the_value_of_its_distance(queries, keys):
+  values = jnp.arange(2.0 * (queries + keys - 1)).reshape(2, -1)
+  spread = embeddings.spread_over_diagonals(values, num_queries=queries)
+  distance = np.arange(keys)[None] - np.arange(queries)[:, None]
+  np.testing.assert_array_equal(spread, values[:, distance + queries - 1])

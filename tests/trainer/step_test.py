@@ -229,36 +229,34 @@ def _temporary_bytes(model, state, batch, num_microbatches, semantics):
 _MEMORY_CASES = {
     'much_parameters': ({'emb_dim': 256, 'mlp_dim': 512}, (16, 16, 16)),
     'much_activations': ({}, (16, 64, 32)),
+    'long_rows': ({'emb_dim': 64, 'mlp_dim': 256}, (8, 256, 128)),
 }
+_SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ('case', 'semantics', 'scan_layers'),
+    ('case', 'semantics', 'scan_layers', 'dtype'),
     [
-        ('much_parameters', 'global', False),
-        pytest.param('much_parameters', 't5x', True, marks=pytest.mark.slow),
+        ('much_parameters', 'global', False, jnp.float32),
+        pytest.param('much_parameters', 't5x', True, jnp.float32, marks=_SLOW),
         pytest.param(
-            'much_activations',
-            'global',
-            False,
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.xfail(
-                    reason='on CPUs XLA keeps the one-hot of the relative '
-                    'positions, [buckets, queries, keys], over the whole loop'
-                ),
-            ],
+            'much_activations', 'global', False, jnp.float32, marks=_SLOW
         ),
+        pytest.param(
+            'much_activations', 'global', True, jnp.bfloat16, marks=_SLOW
+        ),
+        pytest.param('long_rows', 't5x', False, jnp.bfloat16, marks=_SLOW),
+        pytest.param('long_rows', 'global', True, jnp.float32, marks=_SLOW),
     ],
 )
 def test_accumulation_costs_one_copy_of_the_parameters(
-    make_run, case, semantics, scan_layers
+    make_run, case, semantics, scan_layers, dtype
 ):
   config_changes, (batch_size, inputs, targets) = _MEMORY_CASES[case]
   model = make_run.model(
       config_changes=make_run.small
       | config_changes
-      | {'scan_layers': scan_layers}
+      | {'scan_layers': scan_layers, 'dtype': dtype}
   )
   batch = make_run.batch(batch_size, inputs, targets)
   state = jax.eval_shape(lambda: make_run.state(model, batch))
