@@ -11,44 +11,13 @@ import numpy as np
 import pytest
 import tensorstore
 
-from t5wild.models import encoder_decoder
-from t5wild.networks import transformer
+from tests import t5x_network
 
 
-class Vocabulary:
-  """The least a vocabulary can be."""
-
-  eos_id = 1
-  pad_id = 0
-  vocab_size = 384
-
-
-def make_model(*, config_changes=None, **kwargs):
-  """A model over the network of T5X's fixtures."""
-  config = transformer.T5Config(
-      vocab_size=Vocabulary.vocab_size,
-      emb_dim=32,
-      num_heads=4,
-      head_dim=16,
-      mlp_dim=64,
-      mlp_activations=('gelu', 'linear'),
-      num_encoder_layers=2,
-      num_decoder_layers=2,
-      dropout_rate=0.1,
-  ).replace(**(config_changes or {}))
-  return encoder_decoder.EncoderDecoderModel(
-      transformer.Transformer(config),
-      Vocabulary(),
-      Vocabulary(),
-      optimizer_def=None,
-      **kwargs,
-  )
-
-
-@pytest.fixture(name='make_model', scope='session')
-def make_model_fixture():
+@pytest.fixture(scope='session')
+def make_model():
   """`make_model(config_changes=None, **model arguments)`."""
-  return make_model
+  return t5x_network.make_model
 
 
 def _read_parameters(checkpoint):
@@ -79,17 +48,7 @@ def _add_noise(parameters):
   }
 
 
-_SCANNED = {
-    'scan_layers': True,
-    'remat_policy': 'minimal',
-    'num_encoder_layers': 3,
-    'num_decoder_layers': 3,
-}
-
-
-@pytest.fixture(
-    scope='session', params=['encoder_decoder', 'encoder_decoder_scanned']
-)
+@pytest.fixture(scope='session', params=sorted(t5x_network.CHANGES))
 def t5x_run(t5x_fixtures, request):
   """What T5X computed: parameters, batches, outputs, and a model maker."""
   folder = t5x_fixtures / request.param
@@ -104,7 +63,6 @@ def t5x_run(t5x_fixtures, request):
         if key.startswith(prefix)
     }
 
-  is_scanned = request.param == 'encoder_decoder_scanned'
   return types.SimpleNamespace(
       folder=folder,
       outputs=outputs,
@@ -113,6 +71,7 @@ def t5x_run(t5x_fixtures, request):
       batch=batch('batch'),
       decode_batch=batch('decode_batch'),
       make_model=functools.partial(
-          make_model, config_changes=_SCANNED if is_scanned else None
+          t5x_network.make_model,
+          config_changes=t5x_network.CHANGES[request.param],
       ),
   )

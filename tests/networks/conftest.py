@@ -13,19 +13,8 @@ import numpy as np
 import pytest
 
 from t5wild.networks import transformer
+from tests import t5x_network
 
-# The network T5X's plain numbers were written with.
-T5X_PLAIN = transformer.T5Config(
-    vocab_size=384,
-    emb_dim=32,
-    num_heads=4,
-    head_dim=16,
-    mlp_dim=64,
-    num_encoder_layers=2,
-    num_decoder_layers=2,
-    mlp_activations=('gelu', 'linear'),
-    dropout_rate=0.1,
-)
 FEATURES = (
     'encoder_input_tokens',
     'decoder_input_tokens',
@@ -38,21 +27,14 @@ FEATURES = (
 @pytest.fixture
 def config():
   """A tiny configuration: one layer on each side, plain."""
-  return T5X_PLAIN.replace(num_encoder_layers=1, num_decoder_layers=1)
+  return t5x_network.PLAIN.replace(num_encoder_layers=1, num_decoder_layers=1)
 
 
-@pytest.fixture(params=['encoder_decoder', 'encoder_decoder_scanned'])
+@pytest.fixture(params=sorted(t5x_network.CHANGES))
 def t5x(request, t5x_fixtures):
   """One of the networks T5X's numbers were written with, and the numbers."""
   folder = t5x_fixtures / request.param
-  config = T5X_PLAIN
-  if request.param == 'encoder_decoder_scanned':
-    config = config.replace(
-        num_encoder_layers=3,
-        num_decoder_layers=3,
-        scan_layers=True,
-        remat_policy='minimal',
-    )
+  config = t5x_network.PLAIN.replace(**t5x_network.CHANGES[request.param])
   outputs = dict(np.load(folder / 'outputs.npz'))
 
   def batch(name):

@@ -13,34 +13,14 @@ import pytest
 
 from t5wild import optimizers
 from t5wild import train_state as train_state_lib
-from t5wild.models import encoder_decoder
-from t5wild.networks import transformer
 from t5wild.optimizers import adafactor
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import trainer as trainer_lib
-
-
-class Vocabulary:
-  """The least a vocabulary can be."""
-
-  eos_id = 1
-  pad_id = 0
-  vocab_size = 384
+from tests import t5x_network
 
 
 def make_model(*, config_changes=None, **model_arguments):
   """The model of T5X's fixtures, with Adafactor as there."""
-  config = transformer.T5Config(
-      vocab_size=Vocabulary.vocab_size,
-      emb_dim=32,
-      num_heads=4,
-      head_dim=16,
-      mlp_dim=64,
-      mlp_activations=('gelu', 'linear'),
-      num_encoder_layers=2,
-      num_decoder_layers=2,
-      dropout_rate=0.1,
-  ).replace(**(config_changes or {}))
   arguments = {
       'optimizer_def': optimizers.Adafactor(
           min_dim_size_to_factor=32,
@@ -48,11 +28,8 @@ def make_model(*, config_changes=None, **model_arguments):
       ),
       'z_loss': 1e-4,
   }
-  return encoder_decoder.EncoderDecoderModel(
-      transformer.Transformer(config),
-      Vocabulary(),
-      Vocabulary(),
-      **(arguments | model_arguments),
+  return t5x_network.make_model(
+      config_changes=config_changes, **(arguments | model_arguments)
   )
 
 
@@ -143,18 +120,7 @@ def make_run():
   )
 
 
-_CONFIG_CHANGES = {
-    'encoder_decoder': {},
-    'encoder_decoder_scanned': {
-        'scan_layers': True,
-        'remat_policy': 'minimal',
-        'num_encoder_layers': 3,
-        'num_decoder_layers': 3,
-    },
-}
-
-
-@pytest.fixture(scope='session', params=sorted(_CONFIG_CHANGES))
+@pytest.fixture(scope='session', params=sorted(t5x_network.CHANGES))
 def t5x_run(t5x_fixtures, request):
   """What T5X computed: parameters, batches, outputs, gradients."""
   folder = t5x_fixtures / request.param
@@ -169,7 +135,7 @@ def t5x_run(t5x_fixtures, request):
 
   return types.SimpleNamespace(
       name=request.param,
-      config_changes=_CONFIG_CHANGES[request.param],
+      config_changes=t5x_network.CHANGES[request.param],
       outputs=outputs,
       batch=batch('batch'),
       train_batches=[batch(f'train_batch_{i}') for i in range(5)],
