@@ -68,16 +68,16 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     trainer = _make_trainer(
         plan, data, states, trainer_rng, train_state=initial.train_state
     )
-  with contextlib.closing(
-      _Session(
-          plan,
-          data,
-          trainer,
-          ledger,
-          train_state_axes=states.train_state_axes,
-          first_step=initial.step,
-      )
-  ) as session:
+  with _as_bad_plan():
+    opened = _Session(
+        plan,
+        data,
+        trainer,
+        ledger,
+        train_state_axes=states.train_state_axes,
+        first_step=initial.step,
+    )
+  with contextlib.closing(opened) as session:
     session.write_description(info)
     return session.fit(), trainer.train_state
 

@@ -221,7 +221,7 @@ def run(argv: Sequence[str]) -> int:
   except preemption.Preempted as error:
     logging.warning('%s', error)
     return exit_codes.PREEMPTED.code
-  except ValueError as error:
+  except (ValueError, LookupError, OSError, TypeError) as error:
     is_bad_plan = isinstance(error, training_plan.BadPlanError)
     if _ARGUMENTS_ARE_GOOD.is_set() and not is_bad_plan:
       raise

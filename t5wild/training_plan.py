@@ -58,6 +58,11 @@ class TrainingPlan:
             'T5X\'s get_dataset arguments, or None. In gin write @my_function, '
             'without parentheses.'
         )
+    if self.total_steps is not None and self.total_steps < 0:
+      raise ValueError(
+          f'total_steps is {self.total_steps!r}, expected at least 0: set '
+          'TRAIN_STEPS to the number of updates at which the run is done'
+      )
     if not self.use_orbax:
       raise ValueError(
           f'use_orbax = {self.use_orbax!r} asks for T5X\'s old checkpoint '

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the training binary says of a recipe that cannot work."""
 
+import threading
+
 import pytest
 
 from t5wild import train as train_module
@@ -45,6 +47,24 @@ def test_the_line_that_gin_adds_is_left_out():
 def test_an_unknown_flag_is_a_bad_config(flag, capsys):
   assert train_module.run(['t5wild train', flag]) == 2
   assert 'Try --help' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('kind', [FileNotFoundError, KeyError, TypeError])
+def test_arguments_that_cannot_be_made_are_a_bad_config(
+    kind, monkeypatch, capsys
+):
+  def fail(*unused):
+    raise kind('no such text file')
+
+  monkeypatch.setattr(train_module, '_start_processes', lambda: None)
+  monkeypatch.setattr(train_module, '_parse_gin', lambda: None)
+  monkeypatch.setattr(train_module.compilation_cache, 'start', lambda: None)
+  monkeypatch.setattr(train_module.gin, 'get_configurable', fail)
+  monkeypatch.setattr(
+      train_module, '_ARGUMENTS_ARE_GOOD', threading.Event()
+  )
+  assert train_module.run(['t5wild train']) == 2
+  assert 'no such text file' in capsys.readouterr().err
 
 
 def _fields():

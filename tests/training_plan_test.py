@@ -18,6 +18,7 @@ _GOOD = {
     ('name', 'value', 'message'),
     [
         ('get_dataset_fn', 'my_fn', "'my_fn': expected a function"),
+        ('total_steps', -3, 'total_steps is -3, expected at least 0'),
         ('use_orbax', False, 'use_orbax = False'),
         ('actions', {'TRAINEVAL': []}, "did you mean 'TRAIN_EVAL'"),
     ],
