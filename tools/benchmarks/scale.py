@@ -9,8 +9,6 @@ import jax.numpy as jnp
 
 from benchmarks import workload as workload_lib
 from t5wild.partitioning import partitioner as partitioner_lib
-from t5wild.trainer import initializer
-from t5wild.trainer import trainer as trainer_lib
 
 _XXL = workload_lib.Workload(
     emb_dim=4096, mlp_dim=10240, num_layers=24, num_heads=64, head_dim=64,
@@ -41,32 +39,16 @@ def compile_step(*, small: bool) -> dict[str, float]:
   workload = _SMALL if small else _XXL
   start = time.perf_counter()
   batch = _features(workload)
-  model = workload_lib.make_model(workload)
-  partitioner = partitioner_lib.PjitPartitioner(
-      num_partitions=1, parameter_partitioning_dims=2
-  )
-  states = initializer.TrainStateInitializer(
-      optimizer_def=model.optimizer_def,
-      init_fn=model.get_initial_variables,
-      input_shapes={name: x.shape for name, x in batch.items()},
-      input_types={name: x.dtype for name, x in batch.items()},
-      partitioner=partitioner,
-  )
-  trainer = trainer_lib.Trainer(
-      model=model,
-      train_state=states.global_train_state_shape,
-      partitioner=partitioner,
-      eval_names=(),
-      summary_dir=None,
-      train_state_axes=states.train_state_axes,
-      rng=jax.random.PRNGKey(1),
-      learning_rate_fn=lambda step: jnp.float32(workload_lib.LEARNING_RATE),
-      num_microbatches=None,
+  trainer = workload_lib.make_trainer_of(
+      workload,
+      batch,
+      partitioner_lib.PjitPartitioner(
+          num_partitions=1, parameter_partitioning_dims=2
+      ),
+      make_state=lambda states: states.global_train_state_shape,
   )
   described = time.perf_counter()
-  lowered = trainer._partitioned_train_step.lower(
-      states.global_train_state_shape, batch
-  )
+  lowered = trainer._partitioned_train_step.lower(trainer.train_state, batch)
   traced = time.perf_counter()
   memory = lowered.compile().memory_analysis()
   return {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """W1: the model, batches and trainer that every figure is measured on."""
 
+from collections.abc import Callable, Mapping
 import dataclasses
 from typing import Any
 
@@ -127,19 +128,44 @@ def make_trainer(
     workload: Workload, *, compiled: bool = True
 ) -> trainer_lib.Trainer:
   """t5wild's trainer, its state made and its step compiled."""
-  model = make_model(workload)
-  partitioner = partitioner_lib.PjitPartitioner(num_partitions=1)
   batch = make_batch(workload)
+  trainer = make_trainer_of(
+      workload,
+      batch,
+      partitioner_lib.PjitPartitioner(num_partitions=1),
+      make_state=lambda states: states.from_scratch(jax.random.PRNGKey(0)),
+  )
+  if compiled:
+    trainer.compile_train(batch)
+  return trainer
+
+
+def make_trainer_of(
+    workload: Workload,
+    features: Mapping[str, jax.Array | jax.ShapeDtypeStruct],
+    partitioner: partitioner_lib.PjitPartitioner,
+    *,
+    make_state: Callable[[initializer.TrainStateInitializer], Any],
+) -> trainer_lib.Trainer:
+  """t5wild's trainer, nothing compiled.
+
+  Args:
+    workload: sizes.
+    features: a batch, or the shapes and types of one.
+    partitioner: how the state lies on the devices.
+    make_state: makes the state, or the shapes of one.
+  """
+  model = make_model(workload)
   states = initializer.TrainStateInitializer(
       optimizer_def=model.optimizer_def,
       init_fn=model.get_initial_variables,
-      input_shapes={name: x.shape for name, x in batch.items()},
-      input_types={name: x.dtype for name, x in batch.items()},
+      input_shapes={name: x.shape for name, x in features.items()},
+      input_types={name: x.dtype for name, x in features.items()},
       partitioner=partitioner,
   )
-  trainer = trainer_lib.Trainer(
+  return trainer_lib.Trainer(
       model=model,
-      train_state=states.from_scratch(jax.random.PRNGKey(0)),
+      train_state=make_state(states),
       partitioner=partitioner,
       eval_names=(),
       summary_dir=None,
@@ -148,9 +174,6 @@ def make_trainer(
       learning_rate_fn=lambda step: jnp.float32(LEARNING_RATE),
       num_microbatches=None,
   )
-  if compiled:
-    trainer.compile_train(batch)
-  return trainer
 
 
 def run_step(trainer: trainer_lib.Trainer, batch: dict[str, jax.Array]) -> None:
