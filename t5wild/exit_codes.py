@@ -43,7 +43,7 @@ FAILED = Exit(
 BAD_CONFIG = Exit(
     code=2,
     name='bad_config',
-    meaning='The recipe or the command line is wrong: mend it first.',
+    meaning='The recipe, the command line or the text is wrong: mend it first.',
     restart=False,
 )
 PREEMPTED = Exit(

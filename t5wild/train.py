@@ -19,6 +19,7 @@ from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild import training_plan
 from t5wild.data import datasets
+from t5wild.data import documents
 from t5wild.partitioning import distributed
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
@@ -26,6 +27,8 @@ from t5wild.trainer import profiling
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
+# Errors that a restart would repeat, however late they come.
+_FOR_THE_USER = (training_plan.BadPlanError, documents.CorruptTextError)
 
 
 def train(  # noqa: PLR0913 -- T5X's signature
@@ -207,7 +210,8 @@ def run(argv: Sequence[str]) -> int:
     print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
     return exit_codes.BAD_CONFIG.code
   logging.use_absl_handler()
-  logging.set_verbosity(logging.INFO)
+  if not flags.FLAGS['verbosity'].present:
+    logging.set_verbosity(logging.INFO)
   try:
     _start_processes()
     _parse_gin()
@@ -222,8 +226,7 @@ def run(argv: Sequence[str]) -> int:
     logging.warning('%s', error)
     return exit_codes.PREEMPTED.code
   except (ValueError, LookupError, OSError, TypeError) as error:
-    is_bad_plan = isinstance(error, training_plan.BadPlanError)
-    if _ARGUMENTS_ARE_GOOD.is_set() and not is_bad_plan:
+    if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):
       raise
     print(_complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code

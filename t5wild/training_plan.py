@@ -11,6 +11,28 @@ from t5wild.models import base as models_base
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
 
+# Argument to its lowest value and what to set.
+_LOWEST = {
+    'total_steps': (
+        0, 'TRAIN_STEPS to the number of updates at which the run is done'
+    ),
+    'relative_steps': (
+        0, 'TRAIN_STEPS_RELATIVE to the number of updates to make, or to None'
+    ),
+    'eval_period': (
+        1, 'it to the number of steps between evaluations, or to None (never)'
+    ),
+    'eval_steps': (
+        0, 'it to the number of batches of each evaluation, or to None (all)'
+    ),
+    'stats_period': (
+        1, 'it to the number of steps between records, or to None (eval_period)'
+    ),
+    'gc_period': (
+        0, 'it to the number of steps between collections, or to 0 (never)'
+    ),
+}
+
 
 class BadPlanError(ValueError):
   """A run that cannot be put together; nothing was compiled."""
@@ -58,11 +80,12 @@ class TrainingPlan:
             'T5X\'s get_dataset arguments, or None. In gin write @my_function, '
             'without parentheses.'
         )
-    if self.total_steps is not None and self.total_steps < 0:
-      raise ValueError(
-          f'total_steps is {self.total_steps!r}, expected at least 0: set '
-          'TRAIN_STEPS to the number of updates at which the run is done'
-      )
+    for name, (lowest, mend) in _LOWEST.items():
+      value = getattr(self, name)
+      if value is not None and value < lowest:
+        raise ValueError(
+            f'{name} is {value!r}, expected at least {lowest}: set {mend}'
+        )
     if not self.use_orbax:
       raise ValueError(
           f'use_orbax = {self.use_orbax!r} asks for T5X\'s old checkpoint '

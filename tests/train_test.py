@@ -8,6 +8,7 @@ import pytest
 
 from t5wild import train as train_module
 from t5wild import training_plan
+from t5wild.data import documents
 
 
 def _as_bad_plan(raiser):
@@ -53,18 +54,45 @@ def test_an_unknown_flag_is_a_bad_config(flag, capsys):
 def test_arguments_that_cannot_be_made_are_a_bad_config(
     kind, monkeypatch, capsys
 ):
-  def fail(*unused):
+  def fail(*unused, **unused_too):
     raise kind('no such text file')
 
+  _start_with(fail, monkeypatch)
+  assert train_module.run(['t5wild train']) == 2
+  assert 'no such text file' in capsys.readouterr().err
+
+
+def test_corrupt_text_is_told_in_one_line_however_late(monkeypatch, capsys):
+  def fail(*unused, **unused_too):
+    train_module._ARGUMENTS_ARE_GOOD.set()
+    raise documents.CorruptTextError('a.txt, line 3 is corrupt')
+
+  _start_with(fail, monkeypatch)
+  assert train_module.run(['t5wild train']) == 2
+  said = capsys.readouterr().err
+  assert 'a.txt, line 3 is corrupt' in said
+
+
+def test_an_error_nobody_foresaw_is_not_taken_for_a_bad_config(monkeypatch):
+  def fail(*unused, **unused_too):
+    train_module._ARGUMENTS_ARE_GOOD.set()
+    raise ValueError('in step 40')
+
+  _start_with(fail, monkeypatch)
+  with pytest.raises(ValueError, match='in step 40'):
+    train_module.run(['t5wild train'])
+
+
+def _start_with(function, monkeypatch):
   monkeypatch.setattr(train_module, '_start_processes', lambda: None)
   monkeypatch.setattr(train_module, '_parse_gin', lambda: None)
   monkeypatch.setattr(train_module.compilation_cache, 'start', lambda: None)
-  monkeypatch.setattr(train_module.gin, 'get_configurable', fail)
+  monkeypatch.setattr(
+      train_module.gin, 'get_configurable', lambda unused: function
+  )
   monkeypatch.setattr(
       train_module, '_ARGUMENTS_ARE_GOOD', threading.Event()
   )
-  assert train_module.run(['t5wild train']) == 2
-  assert 'no such text file' in capsys.readouterr().err
 
 
 def _fields():

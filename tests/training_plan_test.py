@@ -19,6 +19,11 @@ _GOOD = {
     [
         ('get_dataset_fn', 'my_fn', "'my_fn': expected a function"),
         ('total_steps', -3, 'total_steps is -3, expected at least 0'),
+        ('eval_period', 0, 'eval_period is 0, expected at least 1: set it'),
+        ('stats_period', 0, 'stats_period is 0, expected at least 1: set it'),
+        ('eval_steps', -1, 'eval_steps is -1, expected at least 0'),
+        ('relative_steps', -5, 'relative_steps is -5.*TRAIN_STEPS_RELATIVE'),
+        ('gc_period', -1, 'gc_period is -1, expected at least 0'),
         ('use_orbax', False, 'use_orbax = False'),
         ('actions', {'TRAINEVAL': []}, "did you mean 'TRAIN_EVAL'"),
     ],

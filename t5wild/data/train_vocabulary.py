@@ -9,12 +9,16 @@ sentinels are not in the model: a seqio vocabulary adds them (extra_ids).
 import argparse
 from collections.abc import Iterator, Sequence
 import os
+import shutil
 import sys
+import tempfile
 
+from t5wild import exit_codes
 from t5wild.data import documents
 from t5wild.data import text_files
 
 _MODEL_TYPES = ('unigram', 'bpe', 'char', 'word')
+_NUM_SPECIAL_IDS = 3
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,6 +62,11 @@ def _parser() -> argparse.ArgumentParser:
       help='spell unknown characters as bytes',
   )
   parser.add_argument('--num_threads', type=int, default=os.cpu_count())
+  parser.add_argument(
+      '--overwrite',
+      action='store_true',
+      help='replace a model that is there (models trained on it need the old)',
+  )
   return parser
 
 
@@ -68,23 +77,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv: arguments without the program's name, None for the process's own.
 
   Returns:
-    0, or 1 where the text or the size is of no use.
+    One of `exit_codes`: bad_config where text, size or output are of no use.
   """
   arguments = _parser().parse_args(argv)
   try:
     size = train_vocabulary(arguments)
-  except (ValueError, OSError, RuntimeError) as error:
+  except (ValueError, OSError) as error:
     sys.stderr.write(f't5wild train-vocab: {error}\n')
-    return 1
+    return exit_codes.BAD_CONFIG.code
   sys.stdout.write(
       f'{arguments.output}: {size} ids. In a recipe:\n'
       f"  local_text.text_task.vocabulary = '{arguments.output}'\n"
   )
-  return 0
+  return exit_codes.DONE.code
 
 
 def train_vocabulary(arguments: argparse.Namespace) -> int:
-  """Trains and writes the model.
+  """Trains and writes the model; one that is there stays whole until then.
 
   Args:
     arguments: those of the command line.
@@ -94,46 +103,91 @@ def train_vocabulary(arguments: argparse.Namespace) -> int:
 
   Raises:
     FileNotFoundError: for paths without text.
-    ValueError: for text of too few different pieces for the size.
+    ValueError: for text of too few different pieces for the size, corrupt
+      text, or an output that is there or cannot be written.
   """
   import sentencepiece
 
   output = os.fspath(arguments.output)
+  _check(output, arguments)
+  pieces = documents.pieces_of(text_files.find_text_files(arguments.input))
+  reader = documents.DocumentReader(
+      text_field=arguments.text_field, on_corrupt=arguments.on_corrupt
+  )
+  # A list: what is raised while SentencePiece reads would lose its kind.
+  lines = list(_lines(pieces, reader=reader, maximum=arguments.max_sentences))
+  if not lines:
+    raise ValueError(
+        f'--input {" ".join(map(str, arguments.input))} holds no line with '
+        'text: expected at least one. Give other files.'
+    )
+  try:
+    _write(lines, output=output, arguments=arguments)
+  except OSError as error:
+    raise ValueError(
+        f'--output {output} cannot be written ({error}): expected a folder '
+        'that this user may write, with space left. Name another.'
+    ) from error
+  if reader.skipped.count:
+    sys.stderr.write(f'{reader.skipped.count} corrupt lines were skipped.\n')
+  return sentencepiece.SentencePieceProcessor(model_file=output).vocab_size()
+
+
+def _check(output: str, arguments: argparse.Namespace) -> None:
   if not output.endswith('.model'):
     raise ValueError(
         f'--output is {output!r}: expected a name that ends in .model. Write '
         f'--output {output}.model'
     )
-  pieces = documents.pieces_of(text_files.find_text_files(arguments.input))
-  reader = documents.DocumentReader(
-      text_field=arguments.text_field, on_corrupt=arguments.on_corrupt
-  )
-  os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
-  try:
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=_lines(
-            pieces, reader=reader, maximum=arguments.max_sentences
-        ),
-        model_prefix=output.removesuffix('.model'),
-        vocab_size=arguments.vocab_size,
-        model_type=arguments.model_type,
-        pad_id=0,
-        eos_id=1,
-        unk_id=2,
-        bos_id=-1,
-        byte_fallback=arguments.byte_fallback,
-        num_threads=arguments.num_threads,
-        minloglevel=1,
-    )
-  except (RuntimeError, OSError) as error:
+  if os.path.exists(output) and not arguments.overwrite:
     raise ValueError(
-        f'SentencePiece could not train {arguments.vocab_size} ids: {error} '
-        'Expected text with enough different pieces. Lower --vocab_size, or '
-        'give more text.'
-    ) from error
-  if reader.skipped.count:
-    sys.stderr.write(f'{reader.skipped.count} corrupt lines were skipped.\n')
-  return sentencepiece.SentencePieceProcessor(model_file=output).vocab_size()
+        f'--output {output} is there already: expected a new name, since '
+        'models trained with a vocabulary need that very one. Name another, '
+        'or pass --overwrite.'
+    )
+  if arguments.vocab_size <= _NUM_SPECIAL_IDS:
+    raise ValueError(
+        f'--vocab_size is {arguments.vocab_size}: expected more than the '
+        f'{_NUM_SPECIAL_IDS} ids of padding, end and unknown. Try 32000.'
+    )
+
+
+def _write(
+    lines: Sequence[str], *, output: str, arguments: argparse.Namespace
+) -> None:
+  """Trains beside the output, then moves the finished files there."""
+  import sentencepiece
+
+  folder = os.path.dirname(output) or '.'
+  os.makedirs(folder, exist_ok=True)
+  with tempfile.TemporaryDirectory(dir=folder, prefix='.train_vocab') as place:
+    prefix = os.path.join(place, 'trained')
+    try:
+      sentencepiece.SentencePieceTrainer.train(
+          sentence_iterator=iter(lines),
+          model_prefix=prefix,
+          vocab_size=arguments.vocab_size,
+          model_type=arguments.model_type,
+          pad_id=0,
+          eos_id=1,
+          unk_id=2,
+          bos_id=-1,
+          byte_fallback=arguments.byte_fallback,
+          num_threads=arguments.num_threads,
+          minloglevel=1,
+      )
+    except RuntimeError as error:
+      # Before the bracket there is but a place in SentencePiece's own code.
+      reason = str(error).rsplit('] ', 1)[-1].strip() or str(error).strip()
+      raise ValueError(
+          f'SentencePiece could not train {arguments.vocab_size} ids: '
+          f'{reason.rstrip(".")}. Expected more than the text has characters '
+          'and at most as many as it has pieces. Lower or raise --vocab_size, '
+          'or give more text.'
+      ) from error
+    shutil.move(f'{prefix}.vocab', f'{output.removesuffix(".model")}.vocab')
+    # Last, so that a model that is there is whole.
+    shutil.move(f'{prefix}.model', output)
 
 
 def _lines(

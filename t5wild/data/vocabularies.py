@@ -109,18 +109,32 @@ def decode_with_sentinels(
 
 
 def check_sentencepiece_file(path: str | os.PathLike[str]) -> None:
-  """Refuses the path of a SentencePiece model that is not there.
+  """Refuses the path of a SentencePiece model that is not there, or is none.
 
   A path with a scheme (gs://, s3://) is left to the library that reads it.
 
   Raises:
     FileNotFoundError: with the command that trains a vocabulary.
+    ValueError: the file is no SentencePiece model.
   """
   path = os.fspath(path)
-  if '://' in path or os.path.isfile(path):
+  if '://' in path:
     return
-  raise FileNotFoundError(
-      f'no SentencePiece model at {path!r}: expected the .model file of a '
-      'vocabulary. Correct the path, or train one: '
+  mend = (
+      'Correct the path, or train one: '
       't5wild train-vocab --input TEXT --output NAME.model'
   )
+  if not os.path.isfile(path):
+    raise FileNotFoundError(
+        f'no SentencePiece model at {path!r}: expected the .model file of a '
+        f'vocabulary. {mend}'
+    )
+  import sentencepiece
+
+  try:
+    sentencepiece.SentencePieceProcessor(model_file=path)
+  except (RuntimeError, OSError) as error:
+    raise ValueError(
+        f'{path!r} is no SentencePiece model: expected the .model file of a '
+        f'vocabulary (not its .vocab, nor text). {mend}'
+    ) from error

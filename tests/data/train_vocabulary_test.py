@@ -57,22 +57,50 @@ def test_a_task_trains_on_a_trained_vocabulary(texts, tmp_path, seqio):
 @pytest.mark.parametrize(
     ('more', 'message'),
     [
-        (['--vocab_size', '90000'], 'Lower --vocab_size'),
+        (['--vocab_size', '90000'], 'Lower or raise --vocab_size'),
         (['--input', '/absent'], 'Correct the path'),
+        (['--vocab_size', '3'], 'vocab_size is 3: expected more than the 3'),
         (['--output', 'name.vocab'], r'ends in .model'),
+        (['--output', '/proc/x/name.model'], 'cannot be written'),
+        (['--output', '/proc/name.model'], 'cannot be written'),
     ],
 )
 def test_what_cannot_be_trained_is_told_with_the_mend(
     texts, tmp_path, more, message, capfd
 ):
-  assert train(texts, tmp_path / 'x.model', *more) == 1
-  assert message in capfd.readouterr().err
+  assert train(texts, tmp_path / 'x.model', *more) == 2
+  said = capfd.readouterr().err
+  assert message in said
+  assert 'expected' in said.lower()
+
+
+def test_text_of_blank_lines_is_told(tmp_path, capfd):
+  (tmp_path / 'blank.txt').write_text('\n \n')
+  assert train(tmp_path / 'blank.txt', tmp_path / 'x.model') == 2
+  assert 'no line with text' in capfd.readouterr().err
+
+
+def test_a_model_that_is_there_is_kept_until_its_successor_is_whole(
+    texts, tmp_path, capfd
+):
+  output = tmp_path / 'x.model'
+  output.write_text('old')
+  assert train(texts, output) == 2
+  assert 'is there already' in capfd.readouterr().err
+  assert train(texts, output, '--overwrite', '--vocab_size', '90000') == 2
+  assert output.read_text() == 'old'
+  assert train(texts, output, '--overwrite') == 0
+  assert sorted(path.name for path in tmp_path.iterdir()) == [
+      'x.model', 'x.vocab'
+  ]
 
 
 def test_corrupt_lines_are_told_or_counted(texts, tmp_path, capfd):
   bad = tmp_path / 'bad.txt'
   bad.write_bytes((texts / '0.txt').read_bytes() + b'\n\xff\n')
-  assert train(bad, tmp_path / 'x.model') == 1
-  assert 'line 201 is corrupt' in capfd.readouterr().err
+  assert train(bad, tmp_path / 'x.model') == 2
+  said = capfd.readouterr().err
+  assert 'line 201 is corrupt' in said
+  assert said.count('\n') == 1
   assert train(bad, tmp_path / 'x.model', '--on_corrupt', 'skip') == 0
   assert '1 corrupt lines were skipped' in capfd.readouterr().err
