@@ -112,6 +112,13 @@ def _sum_to(x, like):
 dot_product_attention.defvjp(_attend, _attend_backward)
 
 
+def _with_key(
+    initializer: layers.Initializer, key: jax.Array
+) -> layers.Initializer:
+  """An initialiser that draws by this key whatever key it is called with."""
+  return lambda _, *args: initializer(key, *args)
+
+
 class MultiHeadDotProductAttention(nn.Module):
   """Multi-head attention with T5X's parameters, keys and cache.
 
@@ -123,6 +130,8 @@ class MultiHeadDotProductAttention(nn.Module):
     float32_logits: accumulate logits in float32 whatever `dtype` is.
     joined_kernels: True = kernels are matrices `(embed, joined_kv)` as in
       T5X's plain network; False = `(embed, heads, kv)` as in its scanned one.
+    like_to_like: draw one initial kernel for queries (scaled) and keys, so that
+      attention begins where query and key are made of the same.
   """
 
   num_heads: int
@@ -131,6 +140,7 @@ class MultiHeadDotProductAttention(nn.Module):
   dropout_rate: float = 0.0
   float32_logits: bool = False
   joined_kernels: bool = True
+  like_to_like: bool = False
   kernel_init: layers.Initializer = nn.initializers.variance_scaling(
       1.0, 'fan_in', 'normal'
   )
@@ -161,9 +171,14 @@ class MultiHeadDotProductAttention(nn.Module):
       deterministic: no dropout.
       dropout_rows: see `layers.dropout_scale`.
     """
-    query = self._project('query', inputs_q)
-    key = self._project('key', inputs_kv)
-    value = self._project('value', inputs_kv)
+    key_init = self.kernel_init
+    if self.like_to_like and self.is_initializing():
+      key_init = _with_key(key_init, self.make_rng('params'))
+    query = self._project(
+        'query', inputs_q, kernel_init=self._query_init(key_init)
+    )
+    key = self._project('key', inputs_kv, kernel_init=key_init)
+    value = self._project('value', inputs_kv, kernel_init=self.kernel_init)
     if decode:
       key, value, mask, bias = self._cached(query, key, value, mask, bias)
     if not deterministic and self.dropout_rate > 0.0:
@@ -185,12 +200,12 @@ class MultiHeadDotProductAttention(nn.Module):
     return ('joined_kv',) if self.joined_kernels else ('heads', 'kv')
 
   def _project(
-      self, name: str, inputs: Float[Array, 'batch length embed']
+      self,
+      name: str,
+      inputs: Float[Array, 'batch length embed'],
+      *,
+      kernel_init: layers.Initializer,
   ) -> Float[Array, 'batch heads length kv']:
-    kernel_init = self.kernel_init
-    if name == 'query':
-      # T5 has its 1/sqrt(kv) here, once, rather than in every forward pass.
-      kernel_init = self._query_init
     x = layers.DenseGeneral(
         (self.num_heads, self.head_dim),
         kernel_axes=('embed', *self._head_axes()),
@@ -201,8 +216,10 @@ class MultiHeadDotProductAttention(nn.Module):
     x = jnp.swapaxes(x, 1, 2)
     return partitioning.with_sharding_constraint(x, _HEAD_MAJOR)
 
-  def _query_init(self, *args) -> Array:
-    return self.kernel_init(*args) / jnp.sqrt(self.head_dim).astype(self.dtype)
+  def _query_init(self, kernel_init: layers.Initializer) -> layers.Initializer:
+    # T5 has its 1/sqrt(kv) here, once, rather than in every forward pass.
+    scale = jnp.sqrt(self.head_dim).astype(self.dtype)
+    return lambda *args: kernel_init(*args) / scale
 
   def _value_scale(
       self,

@@ -36,6 +36,12 @@ class T5Config:
     remat_policy: what the backward pass computes anew: 'none' nothing,
       'minimal' all but products with parameters, 'full' whole layers.
     param_scan_axis: where stacked parameters have their layer axis.
+    like_attends_to_like: begin with the same kernel for the queries of the
+      decoder and the keys of the encoder, so that a sentinel looks first at the
+      same sentinel. T5 draws them apart, and then a decoder needs several times
+      as many steps until it makes use of its encoder.
+    relative_bias_init_scale: factor on T5's initial relative position biases;
+      with 10 heads look at certain distances from the start.
   """
 
   vocab_size: int
@@ -53,6 +59,8 @@ class T5Config:
   scan_layers: bool = False
   remat_policy: str = 'none'
   param_scan_axis: int = 1
+  like_attends_to_like: bool = False
+  relative_bias_init_scale: float = 1.0
 
 
 def check_config(config: T5Config) -> None:
@@ -73,6 +81,12 @@ def check_config(config: T5Config) -> None:
     raise ValueError(
         f'T5Config.dropout_rate is {config.dropout_rate!r}, expected a '
         'probability to drop in [0, 1): set DROPOUT_RATE, 0.0 for none'
+    )
+  if config.relative_bias_init_scale < 0.0:
+    raise ValueError(
+        'T5Config.relative_bias_init_scale is '
+        f'{config.relative_bias_init_scale!r}, expected a factor of at least '
+        '0: leave it at 1.0 for the biases of T5'
     )
   for name in ('vocab_size', 'emb_dim', 'num_heads', 'head_dim', 'mlp_dim'):
     size = getattr(config, name)

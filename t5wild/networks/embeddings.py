@@ -141,16 +141,14 @@ class RelativePositionBiases(nn.Module):
     num_buckets: number of buckets of distances.
     max_distance: distance from which all fall into the last bucket.
     dtype: type of the bias.
-    embedding_init: initialiser of the table.
+    init_scale: factor on the initial table of T5.
   """
 
   num_heads: int
   num_buckets: int = 32
   max_distance: int = 128
   dtype: layers.DType = jnp.float32
-  embedding_init: layers.Initializer = nn.initializers.variance_scaling(
-      1.0, 'fan_avg', 'uniform'
-  )
+  init_scale: float = 1.0
 
   @nn.compact
   def __call__(
@@ -159,7 +157,9 @@ class RelativePositionBiases(nn.Module):
     """Makes the bias of every query and key, by their index in the array."""
     table = partitioning.param_with_axes(
         'rel_embedding',
-        self.embedding_init,
+        nn.initializers.variance_scaling(
+            self.init_scale**2, 'fan_avg', 'uniform'
+        ),
         (self.num_heads, self.num_buckets),
         jnp.float32,
         axes=('heads', 'relpos_buckets'),

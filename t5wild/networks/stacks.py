@@ -25,7 +25,9 @@ Embedded = Float[Array, 'batch length embed']
 Bias = Float[Array, '1 heads queries keys']
 
 
-def _attention(config: config_lib.T5Config, name: str):
+def _attention(
+    config: config_lib.T5Config, name: str, *, like_to_like: bool = False
+):
   return attention.MultiHeadDotProductAttention(
       num_heads=config.num_heads,
       head_dim=config.head_dim,
@@ -33,6 +35,7 @@ def _attention(config: config_lib.T5Config, name: str):
       dropout_rate=config.dropout_rate,
       float32_logits=config.float32_attention_logits,
       joined_kernels=not config.scan_layers,
+      like_to_like=like_to_like,
       name=name,
   )
 
@@ -49,7 +52,10 @@ def _mlp(config: config_lib.T5Config):
 
 def _relative_bias(config: config_lib.T5Config):
   return embeddings.RelativePositionBiases(
-      config.num_heads, dtype=config.dtype, name='relpos_bias'
+      config.num_heads,
+      dtype=config.dtype,
+      init_scale=config.relative_bias_init_scale,
+      name='relpos_bias',
   )
 
 
@@ -149,9 +155,12 @@ class DecoderLayer(nn.Module):
     y = layers.LayerNorm(
         dtype=cfg.dtype, name='pre_cross_attention_layer_norm'
     )(x)
-    y = _attention(cfg, 'encoder_decoder_attention')(
-        y, encoded, encoder_mask, **switches
+    cross_attention = _attention(
+        cfg,
+        'encoder_decoder_attention',
+        like_to_like=cfg.like_attends_to_like,
     )
+    y = cross_attention(y, encoded, encoder_mask, **switches)
     y = layers.Dropout(cfg.dropout_rate)(y, **switches)
     y = _as_activation(y + x)
 

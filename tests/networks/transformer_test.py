@@ -293,6 +293,30 @@ def test_shared_embedding_scores_with_the_scaled_table(config):
   )
 
 
+@pytest.mark.parametrize('scan_layers', [False, True])
+def test_queries_and_keys_can_begin_alike_and_biases_larger(
+    config, scan_layers
+):
+  plain = config.replace(scan_layers=scan_layers)
+  changed = plain.replace(
+      like_attends_to_like=True, relative_bias_init_scale=10.0
+  )
+  before, after = (
+      flat(init(transformer.Transformer(cfg))['params'])
+      for cfg in (plain, changed)
+  )
+  scale = math.sqrt(config.head_dim)
+  for name, kernel in after.items():
+    if 'rel_embedding' in name:
+      np.testing.assert_allclose(kernel, 10 * before[name], rtol=1e-6)
+    elif 'encoder_decoder_attention/query' in name:
+      key = after[name.replace('query', 'key')]
+      np.testing.assert_allclose(scale * kernel, key, rtol=1e-6)
+    elif 'encoder_decoder_attention' not in name:
+      np.testing.assert_array_equal(kernel, before[name])
+
+
+
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
