@@ -24,8 +24,11 @@ from t5wild.data import text_files
 from t5wild.data import vocabularies
 
 _OBJECTIVES = {'span_corruption': objectives.span_corruption}
-# What is no everyday Python in the standard library.
-_SKIPPED_IN_STDLIB = ('test', 'tests', 'idlelib', 'lib2to3')
+# What nobody wrote for readers in the standard library: tests, and tables that
+# programs made (code points of encodings, the help texts as escaped strings).
+_SKIPPED_IN_STDLIB = (
+    'test', 'tests', 'idlelib', 'lib2to3', 'encodings', 'pydoc_data',
+)
 # Sentinels: with 125 the byte vocabulary has 384 ids, as in ByT5; SentencePiece
 # vocabularies of T5 have 100.
 _BYTE_SENTINELS = 125

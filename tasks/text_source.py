@@ -6,6 +6,7 @@ Imports TensorFlow and seqio, so it is itself imported when a task is made.
 """
 
 from collections.abc import Mapping, Sequence
+import itertools
 
 import numpy as np
 import seqio
@@ -42,6 +43,11 @@ class TextSource(seqio.DataSource):
   def supports_arbitrary_sharding(self) -> bool:
     """False: hosts share the pieces, or the examples where pieces are few."""
     return False
+
+  def byte_counts(self) -> np.ndarray:
+    """How often each byte occurs in all splits together: [256]."""
+    pieces = itertools.chain(*self._split_to_pieces.values())
+    return documents.byte_counts(list(pieces), reader=self._reader)
 
   @property
   def skipped_lines(self) -> int:

@@ -11,9 +11,12 @@ import dataclasses
 import gzip
 import json
 import logging
+import math
 import os
 import threading
 import zlib
+
+import numpy as np
 
 from t5wild.data import text_files
 
@@ -287,6 +290,30 @@ def split_pieces(
           if piece.stop is None or piece.stop > cut
       ],
   }
+
+
+def byte_counts(
+    pieces: Sequence[Piece],
+    *,
+    reader: DocumentReader,
+    max_bytes: int = 32 << 20,
+) -> np.ndarray:
+  """Counts each byte of the text, for its unigram entropy: [256].
+
+  Args:
+    pieces: where the text is.
+    reader: how it is read.
+    max_bytes: about as much is read; of larger text, pieces at even distances
+      stand for all.
+  """
+  paths = {piece.file.path for piece in pieces}
+  num_bytes = sum(os.path.getsize(path) for path in paths)
+  every = max(1, math.ceil(num_bytes / max_bytes))
+  counts = np.zeros(256, np.int64)
+  for piece in pieces[::every]:
+    for document in reader.read(piece):
+      counts += np.bincount(np.frombuffer(document, np.uint8), minlength=256)
+  return counts
 
 
 def _line_near(path: str, *, position: int) -> int:

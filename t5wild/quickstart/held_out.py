@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from t5wild.data import datasets
+from t5wild.data import providers
 from t5wild.quickstart import infilling
 from t5wild.trainer import actions as actions_lib
 
@@ -67,6 +68,7 @@ class HeldOutText(actions_lib.BaseAction):
     self._num_batches = num_batches
     self._num_decoded_batches = num_decoded_batches
     self._batches: list[dict[str, np.ndarray]] | None = None
+    self._byte_counts: np.ndarray | None = None
     self._functions: tuple[Any, Any] | None = None
 
   def _load_batches(self) -> list[dict[str, np.ndarray]]:
@@ -83,6 +85,18 @@ class HeldOutText(actions_lib.BaseAction):
           batch['decoder_target_tokens']
       ).astype(np.int32)
     return batches
+
+  def _count_bytes(self) -> np.ndarray:
+    """Of the whole text where its source can tell, else of the batches."""
+    task = providers.provider_of(self._dataset_cfg)
+    count = getattr(getattr(task, 'source', None), 'byte_counts', None)
+    if count is not None:
+      return count()
+    return sum(
+        infilling.byte_counts(batch[feature])
+        for batch in self._batches
+        for feature in ('encoder_input_tokens', 'decoder_target_tokens')
+    )
 
   def _compile(self, train_state):
     axes = self._partitioner.get_mesh_axes(train_state).params
@@ -105,6 +119,7 @@ class HeldOutText(actions_lib.BaseAction):
     del metrics_by_task
     if self._batches is None:
       self._batches = self._load_batches()
+      self._byte_counts = self._count_bytes()
       self._functions = self._compile(train_state)
     score, predict = self._functions
     to_device = self._partitioner.global_batch
@@ -123,11 +138,11 @@ class HeldOutText(actions_lib.BaseAction):
     return False
 
   def _summarise(self, step, scores, decoded, decodes) -> 'Result':
-    targets = [b['decoder_target_tokens'] for b in self._batches]
-    counts = sum(infilling.byte_counts(rows) for rows in targets)
-    whole = sum(
-        infilling.byte_counts(b['encoder_input_tokens']) for b in self._batches
-    ) + counts
+    num_bytes = sum(
+        int(infilling.is_byte(b['decoder_target_tokens']).sum())
+        for b in self._batches
+    )
+    whole = self._byte_counts
     rows = [row for b in decoded for row in b['decoder_target_tokens']]
     made = [row for batch in decodes for row in batch]
     matches = infilling.compare(
@@ -139,10 +154,10 @@ class HeldOutText(actions_lib.BaseAction):
     return Result(
         step=step,
         nats_per_byte=infilling.nats_per_byte(
-            np.concatenate(scores), int(counts.sum())
+            np.concatenate(scores), num_bytes
         ),
         unigram_entropy=infilling.unigram_entropy(whole),
-        num_bytes=int(counts.sum()),
+        num_bytes=num_bytes,
         num_spans=matches.num_spans,
         exact_fraction=matches.exact_fraction,
         most_frequent_fraction=matches.most_frequent_fraction,
@@ -189,7 +204,8 @@ class Result:
   Attributes:
     step: Number of finished updates.
     nats_per_byte: Loss per byte of the spans, sentinels not counted.
-    unigram_entropy: Of the held-out text's bytes, in nats.
+    unigram_entropy: Of the bytes of the whole text (of the held-out sample,
+      where the data set is not one of text files), in nats.
     num_bytes: Bytes whose loss was measured.
     num_spans: Spans that were infilled.
     exact_fraction: Fraction of them that is exactly right.

@@ -12,7 +12,7 @@ from t5wild import run_dir as run_dir_lib
 
 RECIPE = 'recipes/quickstart.gin'
 DEFAULT_MODEL_DIR = 't5wild_quickstart'
-DEFAULT_STEPS = 400
+DEFAULT_STEPS = 1600
 MAX_LOSS_FRACTION = 0.75
 
 
@@ -51,6 +51,7 @@ def _train_argv(options, rest: Sequence[str]) -> list[str]:
       f'--gin_file={RECIPE}',
       f"--gin.MODEL_DIR='{options.model_dir}'",
       f'--gin.TRAIN_STEPS={options.steps}',
+      '--verbosity=-1',  # warnings: the progress lines come anyway
   ]
   if options.text:
     argv.append(f"--gin.TEXT='{os.path.abspath(options.text)}'")

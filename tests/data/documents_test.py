@@ -148,6 +148,18 @@ def test_one_plain_file_is_cut_at_a_line_where_any_is_held_out(tmp_path):
   assert 8 <= held_out.count(b'\n') <= 12
 
 
+def test_bytes_are_counted_in_all_pieces_or_in_some_of_a_large_text(tmp_path):
+  for index in range(8):
+    (tmp_path / f'{index}.txt').write_bytes(b'aab\n' * 100)
+  pieces = documents.pieces_of(text_files.find_text_files(tmp_path))
+  reader = documents.DocumentReader()
+  counts = documents.byte_counts(pieces, reader=reader)
+  assert counts.sum() == 8 * 400
+  assert (counts[ord('a')], counts[ord('b')]) == (1600, 800)
+  some = documents.byte_counts(pieces, reader=reader, max_bytes=1600)
+  assert some.sum() == 1600
+
+
 def test_one_file_that_cannot_be_cut_is_refused_with_the_mend(tmp_path):
   (tmp_path / 'a.txt').write_bytes(b'x' * 1000)
   (tmp_path / 'b.txt.gz').write_bytes(gzip.compress(b'x\n' * 9))
