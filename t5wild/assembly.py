@@ -244,17 +244,22 @@ class _Session:
       if self._cadence.save_period and self._first_step == 0:
         self._save(0)
       profiler.at_step(self._first_step)
-      last = loop.run(
-          step_fn=self._trainer.train_step,
-          feed=self._feed,
-          cadence=self._cadence,
-          actions=actions,
-          first_step=self._first_step,
-          stop_signal=stop_signal,
-          ledger=self._ledger,
-          gc_period=self._plan.gc_period,
-      )
+      try:
+        last = loop.run(
+            step_fn=self._trainer.train_step,
+            feed=self._feed,
+            cadence=self._cadence,
+            actions=actions,
+            first_step=self._first_step,
+            stop_signal=stop_signal,
+            ledger=self._ledger,
+            gc_period=self._plan.gc_period,
+        )
+      except preemption.Preempted as stop:
+        self._make_sure_of_save(stop.step)
+        raise
     with self._ledger.span('finish'):
+      self._make_sure_of_save(last)
       for evaluator in evaluators.values():
         evaluator.close()
       self._metrics.flush()
@@ -332,6 +337,20 @@ class _Session:
         self._trainer.train_state,
         # Position after the batches trained on, not after those read ahead.
         dataset_state=self._feed.state_at(),
+    )
+
+  def _make_sure_of_save(self, step: int) -> None:
+    """Waits for the last save; tries once more where it failed, or raises."""
+    if self._checkpoints is None or self._checkpoints.wait():
+      return
+    if jax.process_count() == 1:
+      self._save(step)
+      if self._checkpoints.wait():
+        return
+    raise checkpoint_manager.StateNotSavedError(
+        step,
+        directory=self._plan.model_dir,
+        newest=self._checkpoints.latest_step(),
     )
 
   def close(self) -> None:

@@ -18,6 +18,7 @@ from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild import training_plan
+from t5wild.checkpoints import manager
 from t5wild.data import datasets
 from t5wild.data import documents
 from t5wild.partitioning import distributed
@@ -225,6 +226,9 @@ def run(argv: Sequence[str]) -> int:
   except preemption.Preempted as error:
     logging.warning('%s', error)
     return exit_codes.PREEMPTED.code
+  except manager.StateNotSavedError as error:
+    print(error, file=sys.stderr)  # noqa: T201 -- the message is the product
+    return exit_codes.DISK_FULL.code
   except (ValueError, LookupError, OSError, TypeError) as error:
     if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):
       raise

@@ -30,6 +30,26 @@ _LAST_RETRY_SECONDS = 600.0
 _SLOW_WAIT_SECONDS = 1.0
 
 
+class StateNotSavedError(Exception):
+  """A run ended and its last state could not be saved."""
+
+  def __init__(self, step: int, *, directory: str, newest: int | None):
+    """Says what is lost, and from where the same command goes on.
+
+    Args:
+      step: Step of the state that is lost.
+      directory: Where it should have been saved.
+      newest: Newest step with a complete checkpoint there, or None.
+    """
+    kept = 'no step is kept' if newest is None else f'step {newest} is kept'
+    super().__init__(
+        f'THE LAST STATE IS NOT SAVED: the run stopped after step {step}, its '
+        f'save in {directory} failed, and {kept}. Expected a directory that '
+        'can be written, with space for one more checkpoint. Free space or '
+        'mend it; the same command then goes on from what is kept.'
+    )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckpointEvent:
   """Something that happened to a checkpoint, for records and alerts.

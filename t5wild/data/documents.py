@@ -154,8 +154,8 @@ class DocumentReader:
       raise CorruptTextError(
           f'{path}, line {line} is corrupt: {reason}. Expected '
           f'{_expected(piece.file, text_field=self.text_field)}. Mend the '
-          "line, or set the task's on_corrupt = 'skip' to leave such lines "
-          'out and count them.'
+          'line (iconv turns other encodings into UTF-8), or set the '
+          "task's on_corrupt = 'skip' to leave such lines out and count them."
       )
     self.skipped.add(path, line=line, reason=reason)
 
