@@ -9,7 +9,6 @@ it offers; `promise` says which, and `is_exact` whether it is sure.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 import dataclasses
-import logging
 from typing import Any
 
 import numpy as np
@@ -238,19 +237,12 @@ class IterableReader:
     batch = None
     while self._num_batches < state['batches']:
       batch = next(self)
-    if batch is None:
-      return
-    try:
-      reader_protocol.check_same_batch(
-          batch,
-          expected=state['checksum'],
-          index=state['batches'] - 1,
-          source=self._source,
-      )
-    except ValueError as error:
-      if self._on_changed_data == 'fail':
-        raise
-      logging.warning('Going on with changed data: %s', error)
+    reader_protocol.check_last_batch(
+        batch,
+        state=state,
+        source=self._source,
+        on_changed_data=self._on_changed_data,
+    )
 
 
 def _is_tf_dataset(dataset: Any) -> bool:

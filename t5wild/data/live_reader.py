@@ -256,19 +256,12 @@ class LiveReader:
     batch = None
     while self._num_batches < state['batches']:
       batch = self._read()
-    if batch is None:
-      return
-    try:
-      reader_protocol.check_same_batch(
-          batch,
-          expected=state['checksum'],
-          index=state['batches'] - 1,
-          source=self._source,
-      )
-    except ValueError as error:
-      if self._on_changed_data == 'fail':
-        raise
-      logging.warning('Going on with changed data: %s', error)
+    reader_protocol.check_last_batch(
+        batch,
+        state=state,
+        source=self._source,
+        on_changed_data=self._on_changed_data,
+    )
 
 
 def _check_not_empty(batch: reader_protocol.Batch, *, source: str) -> None:

@@ -7,6 +7,7 @@ last one. Brought back to a position, it must come to the same checksum.
 """
 
 from collections.abc import Iterator, Mapping
+import logging
 from typing import Any, Protocol
 import zlib
 
@@ -78,6 +79,39 @@ def check_same_batch(
       'checkpoint was written. Restore what has changed, or start the data '
       'afresh: data.DatasetConfig.on_changed_data = "continue".'
   )
+
+
+def check_last_batch(
+    batch: Mapping[str, np.ndarray] | None,
+    *,
+    state: Mapping[str, Any],
+    source: str,
+    on_changed_data: str,
+) -> None:
+  """Checks the last batch read again, as the user wants it checked.
+
+  Args:
+    batch: the last batch read again; None where there was none to read.
+    state: the saved position: 'batches' and the 'checksum' of the last one.
+    source: what is read, for the message.
+    on_changed_data: 'fail', or 'continue' to go on with a warning.
+
+  Raises:
+    ValueError: where the batch has changed and the policy is 'fail'.
+  """
+  if batch is None:
+    return
+  try:
+    check_same_batch(
+        batch,
+        expected=state['checksum'],
+        index=state['batches'] - 1,
+        source=source,
+    )
+  except ValueError as error:
+    if on_changed_data == 'fail':
+      raise
+    logging.warning('Going on with changed data: %s', error)
 
 
 def slice_rows(

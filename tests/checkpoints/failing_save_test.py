@@ -6,7 +6,6 @@ import contextlib
 import resource
 import shutil
 import signal
-import subprocess
 
 import jax
 import numpy as np
@@ -16,6 +15,7 @@ from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
 from t5wild.checkpoints import state_io
 from t5wild.checkpoints import steps
+from tests import small_disk
 from tests.checkpoints import checkpoint_states as states
 
 
@@ -107,14 +107,7 @@ def test_retry_is_due_after_a_pause_that_grows(run, mesh, monkeypatch):
 
 
 def test_disk_that_fills_up_during_a_save_costs_that_save_alone(tmp_path, mesh):
-  disk = tmp_path / 'disk'
-  disk.mkdir()
-  mount = ['mount', '-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', str(disk)]
-  if shutil.which('mount') is None or subprocess.run(
-      mount, capture_output=True, check=False
-  ).returncode:
-    pytest.skip('cannot mount a small file system: run as root to test')
-  try:
+  with small_disk.mounted(tmp_path / 'disk', megabytes=3) as disk:
     run = _Run(disk / 'run')
     with contextlib.closing(run.manager):
       small = states.place(states.make_numbers(1), mesh)
@@ -123,13 +116,11 @@ def test_disk_that_fills_up_during_a_save_costs_that_save_alone(tmp_path, mesh):
       run.manager.save(2, jax.device_put(large))
       run.manager.save(3, small)
       run.manager.wait()
-      assert run.kinds() == [('saved', 1), ('save_failed', 2), ('saved', 3)]
-      assert 'No space left on device' in run.events[1].error
-      # What the failed save had written is gone, or nothing would fit again.
-      names = sorted(path.name for path in (disk / 'run').iterdir())
-      assert names == ['checkpoint_1', 'checkpoint_3']
-  finally:
-    subprocess.run(['umount', '-l', str(disk)], check=False)
+    assert run.kinds() == [('saved', 1), ('save_failed', 2), ('saved', 3)]
+    assert 'No space left on device' in run.events[1].error
+    # What the failed save had written is gone, or nothing would fit again.
+    names = sorted(path.name for path in (disk / 'run').iterdir())
+    assert names == ['checkpoint_1', 'checkpoint_3']
 
 
 def test_file_size_limit_costs_that_save_alone(run, mesh):
