@@ -154,15 +154,15 @@ class DocumentReader:
       raise CorruptTextError(
           f'{path}, line {line} is corrupt: {reason}. Expected '
           f'{_expected(piece.file, text_field=self.text_field)}. Mend the '
-          'line (iconv turns other encodings into UTF-8), or set the '
-          "task's on_corrupt = 'skip' to leave such lines out and count them."
+          "line, or set the task's on_corrupt = 'skip' to leave such lines "
+          'out and count them.'
       )
     self.skipped.add(path, line=line, reason=reason)
 
 
 def _expected(file: text_files.TextFile, *, text_field: str) -> str:
   return {
-      'text': 'UTF-8 text',
+      'text': 'UTF-8 text (iconv makes it of other encodings)',
       'jsonl': f'a JSON object with a string under {text_field!r}',
       'parquet': f'rows with a string in the column {text_field!r}',
   }[file.kind]

@@ -12,7 +12,7 @@ from t5wild import run_dir as run_dir_lib
 
 RECIPE = 'recipes/quickstart.gin'
 DEFAULT_MODEL_DIR = 't5wild_quickstart'
-DEFAULT_STEPS = 1600
+DEFAULT_STEPS = 1800
 MAX_LOSS_FRACTION = 0.75
 
 
