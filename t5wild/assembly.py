@@ -291,7 +291,9 @@ class _Session:
           trainer=self._trainer,
           datasets=self._data.eval_datasets,
           to_device=self._plan.partitioner.global_batch,
-          managers=self._managers('training_eval', self._data.eval_datasets),
+          managers=self._managers(
+              modes.TRAIN_EVAL, self._data.eval_datasets
+          ),
       )
     decoder = self._data.inference_evaluator
     if decoder is not None:
@@ -300,22 +302,21 @@ class _Session:
               self._trainer.train_state, self._train_state_axes
           ),
           managers=self._managers(
-              'inference_eval', [task.name for task in decoder.eval_tasks]
+              modes.INFER_EVAL, [task.name for task in decoder.eval_tasks]
           ),
           close=decoder.close,
       )
     return evaluators
 
-  def _managers(self, kind: str, tasks) -> dict[str, Any]:
-    """Task name to the writer of `KIND/TASK`."""
-    return {
-        task: metrics_manager.MetricsManager(
-            f'{kind}/{task}',
-            sinks=self._sinks.of(f'{kind}/{task}'),
-            host=jax.process_index(),
-        )
-        for task in tasks
-    }
+  def _managers(self, mode: actions_lib.ActionMode, tasks) -> dict[str, Any]:
+    """Task name to the writer of what that evaluation finds."""
+    managers = {}
+    for task in tasks:
+      name = f'{run_actions.COLLECTIONS[mode]}/{task}'
+      managers[task] = metrics_manager.MetricsManager(
+          name, sinks=self._sinks.of(name), host=jax.process_index()
+      )
+    return managers
 
   def _record_checkpoint(self, event) -> None:
     names = {'saved': 'saved', 'save_failed': 'failed'}

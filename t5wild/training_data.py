@@ -46,7 +46,7 @@ class TrainingData:
   @property
   def position_is_exact(self) -> bool:
     """Whether a resumed run is sure to read what an unbroken one would."""
-    return getattr(self.reader, 'is_exact', True)
+    return self.reader.is_exact
 
   def abstract_batch(self) -> dict[str, jax.ShapeDtypeStruct]:
     """The global batch without its numbers."""
@@ -83,10 +83,11 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
       feature_converter_cls=plan.model.FEATURE_CONVERTER_CLS,
       get_dataset_fn=plan.get_dataset_fn,
   )
-  if getattr(reader, 'is_exact', True):
-    logging.info('Training data: %s', reader.promise)
-  else:
-    logging.warning('Training data: %s', reader.promise)
+  logging.log(
+      logging.INFO if reader.is_exact else logging.WARNING,
+      'Training data: %s',
+      reader.promise,
+  )
   spec = reader.element_spec
   return TrainingData(
       layout=layout,

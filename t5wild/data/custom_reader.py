@@ -93,11 +93,7 @@ def make_custom_reader(
 
 
 class IterableReader:
-  """Batches of an iterable; see `reader_protocol.Reader`.
-
-  Attributes:
-    is_exact: whether a saved position is sure to be found again.
-  """
+  """Batches of an iterable; see `reader_protocol.Reader`."""
 
   def __init__(
       self,

@@ -38,6 +38,8 @@ class Share:
 class LiveReader:
   """Batches of a tf.data pipeline; see `reader_protocol.Reader`."""
 
+  is_exact = True
+
   def __init__(
       self,
       make_dataset: Callable[[int], Any],

@@ -23,10 +23,12 @@ class Reader(Protocol):
   Attributes:
     element_spec: (shape, dtype) of each feature, for this host's rows.
     promise: one sentence on what a resumed run may rely on.
+    is_exact: whether a saved position is sure to be found again.
   """
 
   element_spec: ElementSpec
   promise: str
+  is_exact: bool
 
   def __iter__(self) -> Iterator[Batch]:
     """Returns itself."""

@@ -64,6 +64,8 @@ class SyntheticConfig:
 class SyntheticReader:
   """Endless random batches; see `reader_protocol.Reader`."""
 
+  is_exact = True
+
   def __init__(
       self,
       config: SyntheticConfig,

@@ -16,9 +16,9 @@ import tempfile
 from t5wild import exit_codes
 from t5wild.data import documents
 from t5wild.data import text_files
+from t5wild.data import vocabularies
 
 _MODEL_TYPES = ('unigram', 'bpe', 'char', 'word')
-_NUM_SPECIAL_IDS = 3
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -145,10 +145,11 @@ def _check(output: str, arguments: argparse.Namespace) -> None:
         'models trained with a vocabulary need that very one. Name another, '
         'or pass --overwrite.'
     )
-  if arguments.vocab_size <= _NUM_SPECIAL_IDS:
+  if arguments.vocab_size <= vocabularies.NUM_SPECIAL_IDS:
     raise ValueError(
         f'--vocab_size is {arguments.vocab_size}: expected more than the '
-        f'{_NUM_SPECIAL_IDS} ids of padding, end and unknown. Try 32000.'
+        f'{vocabularies.NUM_SPECIAL_IDS} ids of padding, end and unknown. '
+        'Try 32000.'
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import os
 from typing import Any
 
-_NUM_SPECIAL_IDS = 3  # padding, end of sequence, unknown
+NUM_SPECIAL_IDS = 3  # padding, end of sequence, unknown
 _NUM_BYTES = 256
 
 
@@ -38,12 +38,12 @@ class ByteVocabulary:
   @property
   def vocab_size(self) -> int:
     """Number of ids, sentinels included."""
-    return _NUM_SPECIAL_IDS + _NUM_BYTES + self.extra_ids
+    return NUM_SPECIAL_IDS + _NUM_BYTES + self.extra_ids
 
   def encode(self, text: str | bytes) -> list[int]:
     """Ids of the text, without end of sequence."""
     data = text.encode('utf-8') if isinstance(text, str) else text
-    return [byte + _NUM_SPECIAL_IDS for byte in data]
+    return [byte + NUM_SPECIAL_IDS for byte in data]
 
   def decode(self, ids: Iterable[int]) -> str:
     """Text up to the end of sequence; ids that are no byte are left out."""
@@ -51,8 +51,8 @@ class ByteVocabulary:
     for token in ids:
       if token == self.eos_id:
         break
-      if _NUM_SPECIAL_IDS <= token < _NUM_SPECIAL_IDS + _NUM_BYTES:
-        data.append(int(token) - _NUM_SPECIAL_IDS)
+      if NUM_SPECIAL_IDS <= token < NUM_SPECIAL_IDS + _NUM_BYTES:
+        data.append(int(token) - NUM_SPECIAL_IDS)
     return data.decode('utf-8', errors='ignore')
 
   def __eq__(self, other: object) -> bool:

@@ -11,7 +11,8 @@ from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import profiling
 
-_COLLECTIONS = {
+# Where each evaluation's figures are written.
+COLLECTIONS = {
     actions_lib.ActionMode.TRAIN_EVAL: 'training_eval',
     actions_lib.ActionMode.INFER_EVAL: 'inference_eval',
 }
@@ -106,7 +107,7 @@ class RunActions:
     self._on_evaluation(
         step,
         {
-            f'{_COLLECTIONS[mode]}/{task}/{name}': value
+            f'{COLLECTIONS[mode]}/{task}/{name}': value
             for mode, by_task in results.items()
             for task, values in by_task.items()
             for name, value in values.items()

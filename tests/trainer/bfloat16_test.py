@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from t5wild.trainer import step as step_lib
+from tests.trainer import train_function
 
 _SCANNED = {
     'scan_layers': True,
@@ -32,21 +32,6 @@ def _make_model(make_run, config_changes, dtype):
   )
 
 
-def _train(model, num_microbatches):
-  def train(state, batch, rng):
-    return step_lib.train_with_lr(
-        state,
-        batch,
-        learning_rate=0.01,
-        dropout_rng=rng,
-        model=model,
-        num_microbatches=num_microbatches,
-        microbatch_semantics='global',
-    )
-
-  return train
-
-
 def _dtypes(tree):
   return {x.dtype.name for x in jax.tree.leaves(tree)}
 
@@ -60,9 +45,8 @@ def test_bfloat16_step_has_the_float32_loss_and_a_float32_state(
   model = _make_model(make_run, config_changes, jnp.bfloat16)
   state = make_run.state(model, batch)
   rng = jax.random.PRNGKey(3)
-  new_state, metrics = jax.jit(_train(model, num_microbatches))(
-      state, batch, rng
-  )
+  train = train_function.make(model, num_microbatches=num_microbatches)
+  new_state, metrics = jax.jit(train)(state, batch, rng)
   expected, _ = jax.jit(exact.loss_fn)(
       state.params, exact.annotate_global_batch(batch), rng
   )
@@ -85,7 +69,7 @@ def test_gradients_of_bfloat16_microbatches_are_carried_in_float32(make_run):
   model = _make_model(make_run, {}, jnp.bfloat16)
   batch = make_run.batch()
   state = jax.eval_shape(lambda: make_run.state(model, batch))
-  jaxpr = jax.make_jaxpr(_train(model, 4))(
+  jaxpr = jax.make_jaxpr(train_function.make(model, num_microbatches=4))(
       state, batch, jax.ShapeDtypeStruct((2,), jnp.uint32)
   )
   (loop,) = (

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from t5wild.trainer import step as step_lib
+from tests.trainer import train_function
 
 
 def _largest_difference(actual, expected):
@@ -209,17 +210,9 @@ def test_unknown_semantics_are_refused():
 
 
 def _temporary_bytes(model, state, batch, num_microbatches, semantics):
-  def train(state, batch, rng):
-    return step_lib.train_with_lr(
-        state,
-        batch,
-        learning_rate=0.01,
-        dropout_rng=rng,
-        model=model,
-        num_microbatches=num_microbatches,
-        microbatch_semantics=semantics,
-    )
-
+  train = train_function.make(
+      model, num_microbatches=num_microbatches, semantics=semantics
+  )
   lowered = jax.jit(train, donate_argnums=0).lower(
       state, batch, jax.random.PRNGKey(0)
   )
