@@ -3,6 +3,7 @@
 """The places one run writes its numbers to, opened once and shared."""
 
 from collections.abc import Sequence
+import logging
 
 import jax
 
@@ -59,7 +60,14 @@ class RunSinks:
     """Writes where the run's time went and closes everything."""
     if self._shared:
       self._shared[0].write(ledger.records(step=step, host=0))
-    for opened in self._of.values():
-      opened[-1].close()
-    for sink in self._shared:
-      sink.close()
+    own = [opened[-1] for opened in self._of.values()]
+    for sink in (*own, *self._shared):
+      try:
+        sink.close()
+      except OSError as error:
+        logging.error(
+            '%s lost what it had not written when the run ended (%s): free '
+            'some space before the next run.',
+            type(sink).__name__,
+            error,
+        )

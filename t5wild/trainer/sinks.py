@@ -3,13 +3,17 @@
 """Where records go: a JSONL file, TensorBoard, a progress line."""
 
 from collections.abc import Callable, Sequence
+import contextlib
+import os
 import sys
 import threading
+import time
 from typing import Protocol, TextIO
 
 from t5wild.vitals import records as records_lib
 
 LOSS = records_lib.LOSS
+_FLUSH_SECONDS = 10
 _SMOOTHING = 0.7  # weight of the past in the step time that remains from
 
 
@@ -61,6 +65,11 @@ class TensorBoardSink:
 
   One folder per collection, as T5X has it: `MODEL_DIR/train` with the tag
   `loss` for the record `train/loss`.
+
+  Events are written in the caller's thread: tensorboardX's own writer thread
+  dies of a disk that is full, and then whoever writes waits for ever. After an
+  OSError the next write begins a new file, since the old one may end in half an
+  event; what that file still buffered is lost.
   """
 
   def __init__(self, directory: str, *, collection: str):
@@ -73,39 +82,71 @@ class TensorBoardSink:
     self._directory = directory
     self._prefix = collection + '/'
     self._writer = None
+    self._files = 0
+    self._flushed = 0.0
 
   def write(self, records: Sequence[records_lib.Record]) -> None:
-    """Writes the collection's records."""
+    """Writes the collection's records.
+
+    Raises:
+      OSError: the disk does not take them.
+    """
+    from tensorboardX import summary  # 0.3 s that only such a run pays
+
     for record in records:
       if record.name.startswith(self._prefix):
-        self._events().add_scalar(
-            record.name.removeprefix(self._prefix),
-            record.value,
-            global_step=record.step,
-            walltime=record.seconds,
+        tag = record.name.removeprefix(self._prefix)
+        self._write(
+            summary.scalar(tag, record.value), record.step, record.seconds
         )
+    if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+      self.flush()
 
   def write_text(self, step: int, name: str, text: str) -> None:
     """Writes a text; TensorBoard reads it as Markdown."""
-    self._events().add_text(name, text, global_step=step)
+    from tensorboardX import summary
+
+    self._write(summary.text(name, text), step, time.time())
 
   def flush(self) -> None:
     """Waits for the events file."""
+    self._flushed = time.monotonic()
     if self._writer is not None:
-      self._writer.flush()
+      with self._leaving_a_file_that_fails():
+        self._writer.flush()
 
   def close(self) -> None:
     """Closes the events file."""
     if self._writer is not None:
-      self._writer.close()
+      with self._leaving_a_file_that_fails():
+        self._writer.close()
       self._writer = None
+
+  def _write(self, summary, step: int, seconds: float) -> None:
+    from tensorboardX.proto import event_pb2
+
+    event = event_pb2.Event(summary=summary, step=step, wall_time=seconds)
+    with self._leaving_a_file_that_fails():
+      self._events().write_event(event)
+
+  @contextlib.contextmanager
+  def _leaving_a_file_that_fails(self):
+    try:
+      yield
+    except OSError:
+      self._writer = None
+      raise
 
   def _events(self):
     if self._writer is None:
-      import tensorboardX  # 0.3 s that only a run with TensorBoard pays
+      from tensorboardX import event_file_writer
 
-      self._writer = tensorboardX.SummaryWriter(
-          self._directory, flush_secs=10, write_to_disk=True
+      os.makedirs(self._directory, exist_ok=True)
+      # Unlike tensorboardX's own names, new within the same second too.
+      suffix = f'.{os.getpid()}.{self._files}'
+      self._files += 1
+      self._writer = event_file_writer.EventsWriter(
+          os.path.join(self._directory, 'events'), suffix
       )
     return self._writer
 

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sinks: what they take can be read where it belongs."""
 
+import contextlib
 import io
+import shutil
 import struct
 
 import pytest
 
 from t5wild.trainer import sinks
 from t5wild.vitals import records as records_lib
+from tests import small_disk
 
 
 def _records(step, collection='train', **values):
@@ -49,8 +52,7 @@ def test_jsonl_holds_what_was_written(tmp_path):
 def _events(folder):
   """Events of a folder, read without TensorBoard (which loads TensorFlow)."""
   event_pb2 = pytest.importorskip('tensorboardX.proto.event_pb2')
-  (path,) = folder.iterdir()
-  data = path.read_bytes()
+  data = b''.join(path.read_bytes() for path in sorted(folder.iterdir()))
   while data:  # a record: length, its checksum, the event, its checksum
     (length,) = struct.unpack('<Q', data[:8])
     yield event_pb2.Event.FromString(data[12 : 12 + length])
@@ -70,6 +72,30 @@ def test_tensorboard_has_t5xs_folder_and_tag(tmp_path):
   assert values['loss'][0] == 7
   assert values['loss'][1].simple_value == 99.0
   assert values['config/text_summary'][1].tensor.string_val == [b'x = 1']
+
+
+def test_a_full_disk_is_an_error_and_what_comes_after_it_is_written(tmp_path):
+  pytest.importorskip('tensorboardX')
+  with small_disk.mounted(tmp_path / 'disk', megabytes=1) as disk:
+    folder = disk / 'train'
+    sink = sinks.TensorBoardSink(str(folder), collection='train')
+    sink.write(_records(1))
+    sink.flush()
+    (disk / 'ballast').write_bytes(bytes(shutil.disk_usage(disk).free))
+    for step in range(2, 1000):  # more than any buffer on the way holds
+      with contextlib.suppress(OSError):
+        sink.write(_records(step))
+    with pytest.raises(OSError, match='No space'):
+      sink.write_text(1000, 'config', 'x' * 1_000_000)
+    (disk / 'ballast').unlink()
+    sink.write(_records(1001))
+    sink.close()
+    newest = max(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    assert len(list(folder.iterdir())) > 1
+    (folder / 'kept').mkdir()
+    newest = newest.rename(folder / 'kept' / newest.name)
+    steps = [e.step for e in _events(newest.parent) if e.summary.value]
+  assert steps == [1001]
 
 
 def test_tensorboard_without_records_leaves_no_folder(tmp_path):
