@@ -22,6 +22,11 @@ _INDEX_NAME = 'cache_index'
 _UNBATCHED_NAMES = ('cached_bias', 'position_embedder_index')
 
 Cache = Mapping[str, Any]
+Decodes = Int[Array, 'batch decodes length']
+Scores = Float[Array, 'batch decodes']
+TokenScores = Float[Array, 'batch decodes length']
+# The token scores only if they are asked for.
+Results = tuple[Decodes, Scores] | tuple[Decodes, Scores, TokenScores]
 
 
 @flax.struct.dataclass
@@ -66,14 +71,13 @@ class DecodeFnCallable(Protocol):
       decode_rng: jax.Array | None,
       cache_offset: int,
       **kwargs: Any,
-  ) -> tuple[
-      Int[Array, 'batch decodes length'], Float[Array, 'batch decodes']
-  ]:
+  ) -> Results:
     """Decodes a batch.
 
     Args:
-      inputs: forced prompt, shifted right: position 0 is the start token, a 0
-        after it is a position to decode.
+      inputs: prompt, shifted right. Position 0 is not read (a 0 starts the
+        sequence); tokens after it that are not 0 are kept and score 0; a 0 is
+        a position to decode.
       cache: the model's empty cache for a batch of `batch` rows.
       tokens_to_logits: one step of the model, on batch * num_decodes rows.
       eos_id: token that ends a sequence.
@@ -84,7 +88,10 @@ class DecodeFnCallable(Protocol):
       **kwargs: what the caller of `predict_batch` passes on.
 
     Returns:
-      (tokens, scores), the scores ascending: the best decode is the last.
+      (tokens, scores), the scores ascending: the best decode is the last. The
+      first token is the one after the start token; after its end token a
+      sequence has only padding. With `return_token_scores` a third: the log
+      probability, in nats, of each token decoded, the end token included.
     """
 
 
@@ -105,11 +112,20 @@ def unflatten_beam_dim(
   )
 
 
+def add_beam_dim(
+    x: Shaped[Array, '...'], beam_size: int, offset: int = 0
+) -> Shaped[Array, '...']:
+  """Adds an axis of `beam_size` equal decodes after the batch axis."""
+  shape = list(x.shape)
+  shape.insert(offset + 1, beam_size)
+  return jnp.broadcast_to(jnp.expand_dims(x, offset + 1), shape)
+
+
 def flat_batch_beam_expand(
     x: Shaped[Array, '...'], beam_size: int, offset: int = 0
 ) -> Shaped[Array, '...']:
   """Repeats each row of the batch axis `beam_size` times, side by side."""
-  return jnp.repeat(x, beam_size, axis=offset)
+  return flatten_beam_dim(add_beam_dim(x, beam_size, offset), offset)
 
 
 def cache_map(
@@ -133,3 +149,31 @@ def cache_map(
       for path, value in flat.items()
   })
   return flax.core.freeze(mapped) if is_frozen else mapped
+
+
+def expand_cache(
+    cache: Cache, beam_size: int, *, offset: int, apply_to_index: bool
+) -> Cache:
+  """Repeats each row of a cache `beam_size` times, side by side.
+
+  Args:
+    cache: the cache.
+    beam_size: number of decodes per row.
+    offset: number of axes before the batch axis.
+    apply_to_index: the indices of the next position have a batch axis.
+  """
+  if beam_size == 1:
+    return cache
+  return cache_map(
+      lambda x: flat_batch_beam_expand(x, beam_size, offset),
+      cache,
+      apply_to_index=apply_to_index,
+  )
+
+
+def with_structure_of(like: Cache, cache: Cache) -> Cache:
+  """The cache in the containers of another: a loop's state keeps its own.
+
+  A model may hand back a dict for a FrozenDict.
+  """
+  return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(cache))
