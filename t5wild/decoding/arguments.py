@@ -17,6 +17,11 @@ def is_known(value: Any) -> bool:
   return not isinstance(value, jax.core.Tracer)
 
 
+def is_one(value: Any) -> bool:
+  """Tells whether the value is known to be 1."""
+  return is_known(value) and value == 1
+
+
 def check_shared(*, num_decodes: int, length: int) -> None:
   """Refuses what neither sampling nor beam search can do.
 

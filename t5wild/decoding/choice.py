@@ -74,7 +74,7 @@ class Choice:
       (tokens, their log probabilities).
     """
     weighed = logits
-    if not _is_one(self.repetition_penalty):
+    if not arguments.is_one(self.repetition_penalty):
       seen = logits_lib.tokens_seen(
           sequences, cur_index, vocab_size=logits.shape[-1]
       )
@@ -108,7 +108,3 @@ def repeat_rows(value: Any, *, num_rows: int) -> Any:
   if value is None or np.ndim(value) == 0:
     return value
   return jnp.repeat(jnp.asarray(value), num_rows, axis=0)
-
-
-def _is_one(value: Any) -> bool:
-  return arguments.is_known(value) and value == 1
