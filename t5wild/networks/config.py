@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes and switches of a T5 network, checked."""
+"""The sizes and switches of the networks, checked.
+
+One family: what every layer is made of is in `LayerConfig`; an encoder-decoder
+and a decoder alone add how many layers they have and how these are joined. The
+defaults are T5's.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,35 +16,53 @@ import jax.numpy as jnp
 from t5wild.networks import layers
 
 REMAT_POLICIES = ('none', 'minimal', 'full')
+POSITIONS = ('relative_bias', 'relative_bias_per_layer', 'rotary', 'none')
+NORMS = ('rms', 'rms_from_one', 'layer', 'layer_without_bias')
+EMBEDDING_SCALES = ('logits', 'inputs', 'none')
 
 
 @struct.dataclass
-class T5Config:
-  """The sizes and switches of a T5 network, by T5X's names.
+class LayerConfig:
+  """What the layers of a network are made of, by T5X's names where it has one.
 
   Attributes:
     vocab_size: number of tokens, of both sides.
     dtype: type of the activations; parameters are float32.
     emb_dim: size of an embedding.
     num_heads: number of attention heads.
-    num_encoder_layers: number of encoder layers.
-    num_decoder_layers: number of decoder layers.
+    num_kv_heads: heads of keys and values, each shared by `num_heads /
+      num_kv_heads` heads of queries (grouped-query attention; 1 = multi-query);
+      None = one for each.
     head_dim: size of a head's query, key and value.
     mlp_dim: size of the hidden axis of the feed-forward blocks.
-    mlp_activations: names in flax.linen; ('gelu', 'linear') = gated GELU.
+    mlp_activations: names in flax.linen; ('gelu', 'linear') = gated GELU,
+      ('silu', 'linear') = SwiGLU.
     dropout_rate: dropout of every site.
-    logits_via_embedding: score tokens by the (scaled) embedding table instead
-      of a layer of their own.
+    logits_via_embedding: score tokens by the embedding table instead of a layer
+      of their own.
+    embedding_scale: what sqrt(emb_dim) goes to: 'logits' = those by the table
+      are divided by it, its entries being of size 1 (T5, PaLM); 'inputs' =
+      embedded tokens are multiplied by it (Gemma); 'none' (Llama).
+    norm: 'rms'; 'rms_from_one' = its parameter is added to 1 (Gemma); 'layer' =
+      mean and variance, scale and bias; 'layer_without_bias' (PaLM).
+    norm_epsilon: added to the mean square or variance.
+    positions: 'relative_bias' = T5's, shared by plain layers and of each layer
+      where these are scanned; 'relative_bias_per_layer' (umT5); 'rotary' =
+      queries and keys are turned by their position; 'none'.
+    rotary_wavelength: longest wavelength of rotary positions.
+    scale_queries: multiply queries by 1/sqrt(head_dim) in the forward pass
+      rather than, as T5 does, once in their initial kernel. The same at the
+      start; Adafactor trains both alike, Adam does not.
+    normalize_heads: RMS norm of each head's queries and keys.
+    attention_softcap: keeps attention logits within plus and minus this much by
+      a tanh; None = as they are.
+    logits_softcap: the same for the scores of tokens.
     float32_attention_logits: accumulate attention logits in float32.
     scan_layers: compile one layer and loop over stacked parameters: quicker to
       compile, slower to run on a CPU.
     remat_policy: what the backward pass computes anew: 'none' nothing,
       'minimal' all but products with parameters, 'full' whole layers.
     param_scan_axis: where stacked parameters have their layer axis.
-    like_attends_to_like: begin with the same kernel for the queries of the
-      decoder and the keys of the encoder, so that a sentinel looks first at the
-      same sentinel. T5 draws them apart, and then a decoder needs several times
-      as many steps until it makes use of its encoder.
     relative_bias_init_scale: factor on T5's initial relative position biases;
       with 10 heads look at certain distances from the start.
   """
@@ -48,52 +71,162 @@ class T5Config:
   dtype: Any = jnp.float32
   emb_dim: int = 512
   num_heads: int = 8
-  num_encoder_layers: int = 6
-  num_decoder_layers: int = 6
+  num_kv_heads: int | None = None
   head_dim: int = 64
   mlp_dim: int = 2048
   mlp_activations: Sequence[str] = ('relu',)
   dropout_rate: float = 0.1
   logits_via_embedding: bool = False
+  embedding_scale: str = 'logits'
+  norm: str = 'rms'
+  norm_epsilon: float = 1e-6
+  positions: str = 'relative_bias'
+  rotary_wavelength: float = 10_000.0
+  scale_queries: bool = False
+  normalize_heads: bool = False
+  attention_softcap: float | None = None
+  logits_softcap: float | None = None
   float32_attention_logits: bool = False
   scan_layers: bool = False
   remat_policy: str = 'none'
   param_scan_axis: int = 1
-  like_attends_to_like: bool = False
   relative_bias_init_scale: float = 1.0
 
 
-def check_config(config: T5Config) -> None:
+@struct.dataclass
+class T5Config(LayerConfig):
+  """The sizes and switches of an encoder-decoder.
+
+  Attributes:
+    num_encoder_layers: number of encoder layers.
+    num_decoder_layers: number of decoder layers.
+    like_attends_to_like: begin with the same kernel for the queries of the
+      decoder and the keys of the encoder, so that a sentinel looks first at the
+      same sentinel. T5 draws them apart, and then a decoder needs several times
+      as many steps until it makes use of its encoder.
+  """
+
+  num_encoder_layers: int = 6
+  num_decoder_layers: int = 6
+  like_attends_to_like: bool = False
+
+
+@struct.dataclass
+class TransformerConfig(LayerConfig):
+  """The sizes and switches of a decoder alone.
+
+  Attributes:
+    num_layers: number of layers.
+    parallel_blocks: attention and feed-forward block both read the layer's
+      input through one norm and are added at once (PaLM), rather than one after
+      the other.
+    post_norms: also normalise what each block gives before it is added
+      (Gemma 2).
+  """
+
+  num_layers: int = 6
+  parallel_blocks: bool = False
+  post_norms: bool = False
+
+
+def check_config(config: LayerConfig) -> None:
   """Raises ValueError where a value of the configuration can not work."""
-  if config.remat_policy not in REMAT_POLICIES:
-    raise ValueError(
-        f'T5Config.remat_policy is {config.remat_policy!r}, expected one of '
-        f"{REMAT_POLICIES}: 'none' is fastest, 'full' takes the least memory"
-    )
+  _check_choices(config)
+  _check_numbers(config)
+  _check_heads(config)
   try:
     jnp.dtype(config.dtype)
   except TypeError:
     raise ValueError(
-        f'T5Config.dtype is {config.dtype!r}, expected the type of the '
-        "activations: set network.T5Config.dtype to 'float32' or 'bfloat16'"
+        f'{_name(config)}.dtype is {config.dtype!r}, expected the type of the '
+        f"activations: set network.{_name(config)}.dtype to 'float32' or "
+        "'bfloat16'"
     ) from None
+  if not config.mlp_activations:
+    raise ValueError(
+        f'{_name(config)}.mlp_activations is {config.mlp_activations!r}, '
+        "expected at least one activation: set it to ('gelu', 'linear')"
+    )
+  for activation in config.mlp_activations:
+    layers.make_activation(activation)
+
+
+def _name(config: LayerConfig) -> str:
+  return type(config).__name__
+
+
+def _check_choices(config: LayerConfig) -> None:
+  for field, choices, advice in (
+      (
+          'remat_policy', REMAT_POLICIES,
+          "'none' is fastest, 'full' takes the least memory",
+      ),
+      ('positions', POSITIONS, "'relative_bias' is T5's"),
+      ('norm', NORMS, "'rms' is T5's"),
+      ('embedding_scale', EMBEDDING_SCALES, "'logits' is T5's"),
+  ):  # fmt: skip
+    value = getattr(config, field)
+    if value not in choices:
+      raise ValueError(
+          f'{_name(config)}.{field} is {value!r}, expected one of {choices}: '
+          f'{advice}'
+      )
+
+
+def _check_numbers(config: LayerConfig) -> None:
   if not 0.0 <= config.dropout_rate < 1.0:
     raise ValueError(
-        f'T5Config.dropout_rate is {config.dropout_rate!r}, expected a '
+        f'{_name(config)}.dropout_rate is {config.dropout_rate!r}, expected a '
         'probability to drop in [0, 1): set DROPOUT_RATE, 0.0 for none'
     )
   if config.relative_bias_init_scale < 0.0:
     raise ValueError(
-        'T5Config.relative_bias_init_scale is '
+        f'{_name(config)}.relative_bias_init_scale is '
         f'{config.relative_bias_init_scale!r}, expected a factor of at least '
         '0: leave it at 1.0 for the biases of T5'
     )
-  for name in ('vocab_size', 'emb_dim', 'num_heads', 'head_dim', 'mlp_dim'):
+  sizes = ['vocab_size', 'emb_dim', 'num_heads', 'head_dim', 'mlp_dim']
+  if isinstance(config, TransformerConfig):
+    sizes.append('num_layers')
+  for name in sizes:
     size = getattr(config, name)
     if size < 1:
       raise ValueError(
-          f'T5Config.{name} is {size!r}, expected at least 1: correct it in '
-          'the model gin file'
+          f'{_name(config)}.{name} is {size!r}, expected at least 1: correct '
+          'it in the model gin file'
       )
-  for activation in config.mlp_activations:
-    layers.make_activation(activation)
+  for name in (
+      'norm_epsilon', 'rotary_wavelength', 'attention_softcap', 'logits_softcap'
+  ):
+    value = getattr(config, name)
+    if value is not None and value <= 0.0:
+      raise ValueError(
+          f'{_name(config)}.{name} is {value!r}, expected a number above 0'
+          f'{", or None for no cap" if "softcap" in name else ""}: correct it '
+          'in the model gin file'
+      )
+
+
+def _check_heads(config: LayerConfig) -> None:
+  kv_heads = config.num_kv_heads
+  if kv_heads is not None and (kv_heads < 1 or config.num_heads % kv_heads):
+    raise ValueError(
+        f'{_name(config)}.num_kv_heads is {kv_heads!r}, expected a divisor of '
+        f'num_heads = {config.num_heads}: each head of keys serves as many '
+        'heads of queries; None gives every one its own'
+    )
+  if config.positions == 'rotary' and config.head_dim % 2:
+    raise ValueError(
+        f'{_name(config)}.head_dim is {config.head_dim!r}, expected an even '
+        "number for positions = 'rotary', which turns pairs of features: make "
+        'it even, or choose other positions'
+    )
+  if getattr(config, 'like_attends_to_like', False) and (
+      kv_heads not in (None, config.num_heads)
+  ):
+    raise ValueError(
+        f'{_name(config)}.like_attends_to_like is True with num_kv_heads = '
+        f'{kv_heads!r}, expected as many heads of keys as of queries, '
+        f'{config.num_heads}: their initial kernels are one; set one of the '
+        'two otherwise'
+    )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Building blocks of a T5 layer: dense, gated MLP, RMS norm, dropout.
+"""Building blocks of a layer: dense, gated MLP, dropout.
 
 Everything here is a Flax Linen module whose parameters carry T5X's names and
 logical axes. Dense layers multiply two matrices, whatever the rank of their
@@ -33,16 +33,25 @@ dense_init = nn.initializers.variance_scaling(
 )
 
 
-def is_axis_sharded(name: str) -> bool:
-  """Tells whether the rules and mesh in force split this activation axis."""
+def count_shards(name: str, axes: tuple[str, ...]) -> int:
+  """Into how many pieces the rules and mesh in force split an axis.
+
+  Args:
+    name: logical axis of the array in question, one of `axes`.
+    axes: logical axes of that array.
+  """
   rules = partitioning.get_axis_rules()
   mesh = meta.get_global_mesh()
   if not rules or mesh is None:
-    return False
-  axes = ('batch', 'length', 'embed')
+    return 1
   assigned = partitioning.logical_to_mesh_axes(axes, rules)[axes.index(name)]
   names = (assigned,) if isinstance(assigned, str) else assigned or ()
-  return math.prod(mesh.shape[n] for n in names) > 1
+  return math.prod(mesh.shape[n] for n in names)
+
+
+def is_axis_sharded(name: str) -> bool:
+  """Tells whether the rules and mesh in force split this activation axis."""
+  return count_shards(name, ('batch', 'length', 'embed')) > 1
 
 
 def _transposed(x: Float[Array, 'rows features']) -> Array:
@@ -228,35 +237,6 @@ class Dropout(nn.Module):
         rows=dropout_rows,
         dtype=inputs.dtype,
     )
-
-
-class LayerNorm(nn.Module):
-  """T5's layer norm: root mean square, no mean subtracted and no bias.
-
-  Zhang and Sennrich 2019 (arXiv:1910.07467): x / sqrt(mean(x^2) + epsilon),
-  computed in float32, then times a scale in `dtype`.
-  """
-
-  epsilon: float = 1e-6
-  dtype: DType = jnp.float32
-  scale_init: Initializer = nn.initializers.ones
-
-  @nn.compact
-  def __call__(
-      self, inputs: Float[Array, '*leading embed']
-  ) -> Float[Array, '*leading embed']:
-    """Normalises the last axis."""
-    scale = partitioning.param_with_axes(
-        'scale',
-        self.scale_init,
-        (inputs.shape[-1],),
-        jnp.float32,
-        axes=('embed',),
-    )
-    x = inputs.astype(jnp.float32)
-    mean_square = jnp.mean(lax.square(x), axis=-1, keepdims=True)
-    x = (x * lax.rsqrt(mean_square + self.epsilon)).astype(self.dtype)
-    return x * scale.astype(self.dtype)
 
 
 def make_activation(name: str | Callable) -> Callable[[Array], Array]:

@@ -58,6 +58,17 @@ def make_decoder_mask(
 ) -> Bool[Array, 'batch 1 length length']:
   """Makes the mask of a decoder's self-attention.
 
+  Which position (a row) looks at which (a column), for the prefix a b and the
+  targets c d, read as 0 a b c to predict a b c d. With decoder_causal_attention
+  = 1 1 1 0 the prefix, and the start before it, sees itself both ways:
+
+        causal       prefix
+        0 a b c      0 a b c
+    0   x . . .      x x x .
+    a   x x . .      x x x .
+    b   x x x .      x x x .
+    c   x x x x      x x x x
+
   Args:
     decoder_target_tokens: the targets; 0 is padding, which sees and is seen by
       nobody.

@@ -11,8 +11,8 @@ from jax import Array
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
+from t5wild.networks import blocks
 from t5wild.networks import config as config_lib
-from t5wild.networks import embeddings
 from t5wild.networks import layers
 from t5wild.networks import masks
 from t5wild.networks import stacks
@@ -46,9 +46,7 @@ class Transformer(nn.Module):
   def setup(self):
     """Makes the parts."""
     cfg = self.config
-    self.shared_embedding = embeddings.Embed(
-        cfg.vocab_size, cfg.emb_dim, dtype=cfg.dtype, name='token_embedder'
-    )
+    self.shared_embedding = blocks.make_embedder(cfg)
     self.encoder = stacks.Encoder(cfg, self.shared_embedding)
     self.decoder = stacks.Decoder(cfg, self.shared_embedding)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from t5wild.networks import attention
+from t5wild.networks import dot_product
 
 
 def make_arrays(queries=5, keys=7):
@@ -54,7 +55,7 @@ def test_attention_and_gradient_equal_the_formula(masked, biased):
     arguments = (0, 1, 2, 3) if biased else (0, 1, 2)
     return jax.value_and_grad(weighed, arguments)(query, key, value, bias)
 
-  actual = total(attention.dot_product_attention)
+  actual = total(dot_product.dot_product_attention)
   expected = total(by_the_formula)
   jax.tree.map(
       lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5),
@@ -65,7 +66,7 @@ def test_attention_and_gradient_equal_the_formula(masked, biased):
 
 def test_query_that_may_look_at_nothing_gets_the_plain_average():
   query, key, value, mask, bias = make_arrays()
-  averaged = attention.dot_product_attention(query, key, value, mask, bias)
+  averaged = dot_product.dot_product_attention(query, key, value, mask, bias)
   np.testing.assert_allclose(
       averaged[0, :, 1], value[0].mean(axis=1), rtol=1e-5, atol=1e-6
   )
@@ -73,7 +74,7 @@ def test_query_that_may_look_at_nothing_gets_the_plain_average():
 
 def test_huge_logits_overflow_nothing():
   query, key, value, _, _ = make_arrays()
-  averaged = attention.dot_product_attention(1e4 * query, key, value)
+  averaged = dot_product.dot_product_attention(1e4 * query, key, value)
   assert np.isfinite(averaged).all()
 
 
@@ -83,7 +84,7 @@ def test_float32_logits_are_exact_for_bfloat16_inputs():
   exact = by_the_formula(*(x.astype(jnp.float32) for x in (query, key, value)))
 
   def error(float32_logits):
-    averaged = attention.dot_product_attention(
+    averaged = dot_product.dot_product_attention(
         query, key, value, None, None, float32_logits
     )
     assert averaged.dtype == jnp.bfloat16

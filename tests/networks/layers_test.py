@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from t5wild.networks import layers
+from t5wild.networks import norms
 
 
 def normal(*shape, seed=0):
@@ -44,7 +45,7 @@ def test_joined_and_separate_kernels_hold_the_same_numbers():
 
 def test_norm_divides_by_the_root_mean_square():
   x = normal(2, 3, 8)
-  y, variables = layers.LayerNorm().init_with_output(jax.random.PRNGKey(0), x)
+  y, variables = norms.RmsNorm().init_with_output(jax.random.PRNGKey(0), x)
   root = np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True))
   np.testing.assert_allclose(y, x / root, rtol=1e-5)
   np.testing.assert_array_equal(variables['params']['scale'], np.ones(8))
