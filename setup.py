@@ -56,6 +56,7 @@ _TEST = [
     'beartype>=0.20,<1',
     'hypothesis>=6.100,<7',
     'pytest>=8.3,<10',
+    'pytest-xdist>=3.6,<4',
     'ruff>=0.15,<0.18',
 ]
 

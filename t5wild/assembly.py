@@ -7,6 +7,7 @@ The only file that sees data, checkpoints and trainer together.
 """
 
 import contextlib
+import functools
 import time
 from typing import Any
 
@@ -23,6 +24,7 @@ from t5wild.data import device_feed
 from t5wild.partitioning import distributed
 from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import cadence as cadence_lib
+from t5wild.trainer import compile_ahead
 from t5wild.trainer import evaluation
 from t5wild.trainer import inference_evaluation
 from t5wild.trainer import loop
@@ -62,12 +64,18 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     _dry_run(plan, data, states, info, trainer_rng)
     return 0, states.global_train_state_shape
   with ledger.span('restore'), _as_bad_plan():
-    initial = _first_state(plan, states, init_rng)
+    make_trainer = functools.partial(
+        _make_trainer, plan, data, states, trainer_rng
+    )
+    ahead = compile_ahead.CompileAhead(
+        make_trainer,
+        state_shape=states.global_train_state_shape,
+        batch=data.abstract_batch(),
+    )
+    initial = _first_state(plan, states, init_rng, when_checked=ahead.start)
     if initial.dataset_state is not None:
       data.reader.load_state_dict(initial.dataset_state)
-    trainer = _make_trainer(
-        plan, data, states, trainer_rng, train_state=initial.train_state
-    )
+    trainer = make_trainer(initial.train_state)
   with _as_bad_plan():
     opened = _Session(
         plan,
@@ -79,10 +87,10 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     )
   with contextlib.closing(opened) as session:
     session.write_description(info)
-    return session.fit(), trainer.train_state
+    return session.fit(ahead), trainer.train_state
 
 
-def _make_trainer(plan, data, states, rng, *, train_state):
+def _make_trainer(plan, data, states, rng, train_state):
   return plan.trainer_cls(
       model=plan.model,
       train_state=train_state,
@@ -98,7 +106,7 @@ def _dry_run(plan, data, states, info, rng) -> None:
   """Compiles the step for shapes alone, and prints what a run would need."""
   with _as_bad_plan():
     trainer = _make_trainer(
-        plan, data, states, rng, train_state=states.global_train_state_shape
+        plan, data, states, rng, states.global_train_state_shape
     )
     start = time.perf_counter()
     compiled = trainer.compile_train(data.abstract_batch())
@@ -119,7 +127,7 @@ def _as_bad_plan():
 
 
 def _first_state(
-    plan: training_plan.TrainingPlan, states, rng
+    plan: training_plan.TrainingPlan, states, rng, *, when_checked
 ) -> initialize.InitialState:
   initial = initialize.initialize_train_state(
       checkpoint_cfg=plan.checkpoint_cfg,
@@ -129,6 +137,7 @@ def _first_state(
       train_state_axes=states.train_state_axes,
       init_fn=states.from_scratch,
       rng=rng,
+      when_checked=when_checked,
   )
   logging.info('Start from %s at step %d', initial.source, initial.step)
   return initial
@@ -215,8 +224,8 @@ class _Session:
             self._plan.model_dir, self._metrics, self._first_step
         )
 
-  def fit(self) -> int:
-    """Runs the loop; returns the last step."""
+  def fit(self, ahead: compile_ahead.CompileAhead) -> int:
+    """Runs the loop with the step compiled ahead; returns the last step."""
     evaluators = self._make_evaluators()
     profiler = self._plan.profiler_cls(self._run_dir.profile)
     actions = run_actions.RunActions(
@@ -237,7 +246,7 @@ class _Session:
         preemption.StopSignal() as stop_signal,
         contextlib.closing(profiler),
     ):
-      self._compile()
+      self._compile(ahead)
       if self._plan.run_eval_before_training:
         with self._ledger.span('evaluate'):
           actions.evaluate(self._first_step)
@@ -265,20 +274,19 @@ class _Session:
       self._metrics.flush()
     return last
 
-  def _compile(self) -> None:
+  def _compile(self, ahead: compile_ahead.CompileAhead) -> None:
     if self._first_step >= self._total_steps:
       logging.warning(
           'The state already has %d of %d steps: nothing to train. Raise '
           'TRAIN_STEPS to go on.', self._first_step, self._total_steps,
       )
       return
-    start = time.perf_counter()
     with self._ledger.span('compile'):
-      self._trainer.compile_train(self._data.abstract_batch())
+      seconds = ahead.finish(self._trainer)
     self._metrics.write_scalars(
         self._first_step,
         {
-            'timing/compile_seconds': time.perf_counter() - start,
+            'timing/compile_seconds': seconds,
             'timing/init_or_restore_seconds': self._ledger.seconds()['restore'],
         },
     )

@@ -49,6 +49,7 @@ def initialize_train_state(
     train_state_axes: train_state_lib.TrainState,
     init_fn: Callable[[jax.Array], train_state_lib.TrainState],
     rng: jax.Array,
+    when_checked: Callable[[], None] = lambda: None,
 ) -> InitialState:
   """Returns the state that a run begins with.
 
@@ -65,6 +66,8 @@ def initialize_train_state(
     init_fn: Makes a sharded state from a key; called only when something must
       come from scratch.
     rng: The key for it.
+    when_checked: Called once nothing can be refused any more, before arrays
+      are made or read.
 
   Raises:
     steps.UnwritableError: The run is to save where it cannot write.
@@ -78,6 +81,7 @@ def initialize_train_state(
     )
   source = _choose_source(cfg.restore, model_dir)
   if source is None:
+    when_checked()
     state = init_fn(rng)
     return InitialState(
         train_state=state,
@@ -94,7 +98,7 @@ def initialize_train_state(
       **_wishes(cfg.restore, is_own, lambda: init_fn(rng).state_dict()),
   )
   state = train_state_shape.restore_state(
-      restoring.restore_state(path, request)
+      restoring.restore_state(path, request, when_checked=when_checked)
   )
   jax.block_until_ready(state)
   if not is_own:

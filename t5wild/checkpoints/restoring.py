@@ -45,10 +45,16 @@ class Request:
   fallback_state: Callable[[], Mapping[str, Any]] | None = None
 
 
-def restore_state(checkpoint: str, request: Request) -> dict[str, Any]:
+def restore_state(
+    checkpoint: str,
+    request: Request,
+    *,
+    when_checked: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
   """Returns the nested state dict, as jax arrays in the wanted shardings.
 
-  Names and shapes are compared before any array is read.
+  Names and shapes are compared before any array is read; `when_checked` is
+  called in between.
 
   Raises:
     steps.NotACheckpointError: The path is none.
@@ -69,6 +75,7 @@ def restore_state(checkpoint: str, request: Request) -> dict[str, Any]:
       stored,
       request,
   )
+  when_checked()
   restored = _read(stored, targets)
   if missing:
     logging.warning(

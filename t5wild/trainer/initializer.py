@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from t5wild import train_state as train_state_lib
 from t5wild.optimizers import base as optimizers_base
@@ -20,6 +19,7 @@ class TrainStateInitializer:
   evaluation, so an 11 B model is described on a laptop.
 
   Attributes:
+    partitioner: As given.
     global_train_state_shape: The state with `jax.ShapeDtypeStruct` leaves.
     train_state_axes: The state with `PartitionSpec` leaves.
   """
@@ -45,10 +45,10 @@ class TrainStateInitializer:
     self._init_fn = init_fn
     self._input_shapes = dict(input_shapes)
     self._input_types = dict(input_types) if input_types else None
-    self._partitioner = partitioner
-    self.global_train_state_shape = jax.eval_shape(
-        self._make_state, jax.ShapeDtypeStruct((2,), jnp.uint32)
-    )
+    self.partitioner = partitioner
+    # One object, for jit to know again: tracing twice would take twice as long.
+    self._traced_function = self._make_state
+    self.global_train_state_shape = self._trace_shape()
     self.train_state_axes = partitioner.get_mesh_axes(
         self.global_train_state_shape
     )
@@ -65,10 +65,22 @@ class TrainStateInitializer:
         self._optimizer_def, variables
     )
 
+  def _trace_shape(self):
+    key = jax.eval_shape(lambda: jax.random.PRNGKey(0))
+    make = self.partitioner.partition(
+        self._traced_function,
+        in_axis_resources=None,
+        out_axis_resources=None,
+    )
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype),
+        make.trace(key).out_info,
+    )
+
   def from_scratch(self, init_rng: jax.Array):
     """Returns a new sharded state; the same bits on every mesh."""
-    make = self._partitioner.partition(
-        self._make_state,
+    make = self.partitioner.partition(
+        self._traced_function,
         in_axis_resources=None,
         out_axis_resources=self.train_state_axes,
     )

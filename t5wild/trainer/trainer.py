@@ -154,6 +154,10 @@ class BaseTrainer(abc.ABC):
     )
     return self._compiled_train_step
 
+  def use_compiled_train_step(self, compiled: PartitionedTrainCallable) -> None:
+    """Takes what `compile_train` of a trainer like this one returned."""
+    self._compiled_train_step = compiled
+
   def compile_eval(self, batches: Mapping[str, Batch]) -> None:
     """Compiles the evaluation step, once for each shape of batch.
 

@@ -3,16 +3,13 @@
 """Trainers against T5X's training run, and what the loop relies on."""
 
 from flax import traverse_util
-from flax.linen import partitioning as flax_partitioning
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from t5wild import metrics as metrics_lib
-from t5wild import optimizers
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import trainer as trainer_lib
+from tests.trainer import mean_model
 
 
 def _number(metrics, name):
@@ -51,43 +48,13 @@ def _assert_state_equal(state_dict, expected):
     assert difference < 1e-5 * largest, path
 
 
-class _Mean:
-  """A model of one matrix, quick to compile."""
-
-  def __init__(self):
-    self.optimizer_def = optimizers.sgd()
-
-  def get_initial_variables(self, rng, input_shapes):
-    del rng, input_shapes
-    return {
-        'params': {'w': jnp.ones((4, 2))},
-        'params_axes': {
-            'w_axes': flax_partitioning.AxisMetadata(names=('embed', 'mlp'))
-        },
-    }
-
-  def loss_fn(self, params, batch, dropout_rng):
-    noise = jax.random.normal(dropout_rng, ())
-    loss, metrics = self.eval_fn(params, batch)
-    metrics['noise'] = metrics_lib.Sum.from_model_output(noise)
-    return loss, metrics
-
-  def eval_fn(self, params, batch):
-    loss = jnp.sum(batch['x'] @ params['w'])
-    return loss, {'loss': metrics_lib.Sum.from_model_output(loss)}
-
-  def annotate_global_batch(self, batch):
-    return batch
-
-
-def _batch(value=1.0, size=8):
-  return {'x': jnp.full((size, 4), value)}
+_batch = mean_model.make_batch
 
 
 @pytest.fixture
 def trainer(make_run, tmp_path):
   with make_run.trainer(
-      _Mean(),
+      mean_model.Mean(),
       _batch(),
       learning_rate_fn=lambda step: 0.5,
       eval_names=('task',),
@@ -153,12 +120,12 @@ def test_senseless_arguments_are_refused_when_built(
     make_run, arguments, words
 ):
   with pytest.raises(ValueError, match=words):
-    make_run.trainer(_Mean(), _batch(), **arguments)
+    make_run.trainer(mean_model.Mean(), _batch(), **arguments)
 
 
 def test_batches_that_do_not_fill_the_mesh_are_refused(make_run):
   trainer = make_run.trainer(
-      _Mean(),
+      mean_model.Mean(),
       _batch(),
       partitioner=partitioner_lib.PjitPartitioner(num_partitions=1),
       num_microbatches=2,
@@ -189,7 +156,7 @@ class _Halved(trainer_lib.Trainer):
 
 def test_subclasses_may_replace_the_step(trainer):
   halved = _Halved(
-      model=_Mean(),
+      model=mean_model.Mean(),
       train_state=trainer.train_state,
       partitioner=trainer._partitioner,
       eval_names=(),

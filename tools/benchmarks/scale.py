@@ -39,13 +39,15 @@ def compile_step(*, small: bool) -> dict[str, float]:
   workload = _SMALL if small else _XXL
   start = time.perf_counter()
   batch = _features(workload)
-  trainer = workload_lib.make_trainer_of(
+  model, states = workload_lib.describe(
       workload,
       batch,
       partitioner_lib.PjitPartitioner(
           num_partitions=1, parameter_partitioning_dims=2
       ),
-      make_state=lambda states: states.global_train_state_shape,
+  )
+  trainer = workload_lib.make_trainer_of(
+      model, states, states.global_train_state_shape
   )
   described = time.perf_counter()
   lowered = trainer._partitioned_train_step.lower(trainer.train_state, batch)

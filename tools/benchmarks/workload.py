@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """W1: the model, batches and trainer that every figure is measured on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from t5wild.networks import transformer
 from t5wild.optimizers import adafactor
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.planner import formulas
+from t5wild.trainer import compile_ahead
 from t5wild.trainer import initializer
 from t5wild.trainer import trainer as trainer_lib
 
@@ -127,33 +129,36 @@ def make_model(workload: Workload) -> encoder_decoder.EncoderDecoderModel:
 def make_trainer(
     workload: Workload, *, compiled: bool = True
 ) -> trainer_lib.Trainer:
-  """t5wild's trainer, its state made and its step compiled."""
+  """t5wild's trainer, its step compiled while its state is made."""
   batch = make_batch(workload)
-  trainer = make_trainer_of(
-      workload,
-      batch,
-      partitioner_lib.PjitPartitioner(num_partitions=1),
-      make_state=lambda states: states.from_scratch(jax.random.PRNGKey(0)),
+  model, states = describe(
+      workload, batch, partitioner_lib.PjitPartitioner(num_partitions=1)
+  )
+  make = functools.partial(make_trainer_of, model, states)
+  ahead = compile_ahead.CompileAhead(
+      make, state_shape=states.global_train_state_shape, batch=batch
   )
   if compiled:
-    trainer.compile_train(batch)
+    ahead.start()
+  trainer = make(states.from_scratch(jax.random.PRNGKey(0)))
+  if compiled:
+    ahead.finish(trainer)
   return trainer
 
 
-def make_trainer_of(
+def describe(
     workload: Workload,
     features: Mapping[str, jax.Array | jax.ShapeDtypeStruct],
     partitioner: partitioner_lib.PjitPartitioner,
-    *,
-    make_state: Callable[[initializer.TrainStateInitializer], Any],
-) -> trainer_lib.Trainer:
-  """t5wild's trainer, nothing compiled.
+) -> tuple[
+    encoder_decoder.EncoderDecoderModel, initializer.TrainStateInitializer
+]:
+  """The model and the shapes of its state; nothing is compiled.
 
   Args:
     workload: sizes.
     features: a batch, or the shapes and types of one.
     partitioner: how the state lies on the devices.
-    make_state: makes the state, or the shapes of one.
   """
   model = make_model(workload)
   states = initializer.TrainStateInitializer(
@@ -163,10 +168,19 @@ def make_trainer_of(
       input_types={name: x.dtype for name, x in features.items()},
       partitioner=partitioner,
   )
+  return model, states
+
+
+def make_trainer_of(
+    model: encoder_decoder.EncoderDecoderModel,
+    states: initializer.TrainStateInitializer,
+    train_state: Any,
+) -> trainer_lib.Trainer:
+  """t5wild's trainer, nothing compiled; the state may be its shapes."""
   return trainer_lib.Trainer(
       model=model,
-      train_state=make_state(states),
-      partitioner=partitioner,
+      train_state=train_state,
+      partitioner=states.partitioner,
       eval_names=(),
       summary_dir=None,
       train_state_axes=states.train_state_axes,
