@@ -64,6 +64,48 @@ def test_attention_and_gradient_equal_the_formula(masked, biased):
   )
 
 
+@pytest.mark.parametrize(
+    ('kv_heads', 'softcap'), [(1, None), (3, 0.7), (2, None), (2, 0.7)]
+)
+def test_grouped_and_capped_attention_equals_the_formula(kv_heads, softcap):
+  random = np.random.RandomState(0)
+  heads = 6
+
+  def normal(*shape):
+    return jnp.asarray(random.standard_normal(shape), jnp.float32)
+
+  query, bias = normal(2, heads, 5, 4), normal(1, heads, 5, 7)
+  key, value = normal(2, kv_heads, 7, 4), normal(2, kv_heads, 7, 4)
+  mask = jnp.asarray(np.tri(5, 7, 2, dtype=bool)[None, None])
+  target = jnp.cos(jnp.arange(query.size)).reshape(query.shape)
+
+  def formula(query, key, value, bias):
+    logits = jnp.einsum(
+        'bhqd,bhkd->bhqk', query, jnp.repeat(key, heads // kv_heads, axis=1)
+    )
+    if softcap is not None:
+      logits = softcap * jnp.tanh(logits / softcap)
+    logits = jnp.where(mask, logits + bias, -1e10)
+    value = jnp.repeat(value, heads // kv_heads, axis=1)
+    return jnp.einsum('bhqk,bhkd->bhqd', jax.nn.softmax(logits), value)
+
+  def actual(query, key, value, bias):
+    return dot_product.dot_product_attention(
+        query, key, value, mask, bias, False, softcap
+    )
+
+  def total(fn):
+    return jax.value_and_grad(
+        lambda *arrays: jnp.sum(fn(*arrays) * target), (0, 1, 2, 3)
+    )(query, key, value, bias)
+
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5),
+      total(actual),
+      total(formula),
+  )
+
+
 def test_query_that_may_look_at_nothing_gets_the_plain_average():
   query, key, value, mask, bias = make_arrays()
   averaged = dot_product.dot_product_attention(query, key, value, mask, bias)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dense layers, norm, dropout and MLP keep their formulas and laws."""
+"""Dense layers, dropout and MLP keep their formulas and laws."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from t5wild.networks import layers
-from t5wild.networks import norms
 
 
 def normal(*shape, seed=0):
@@ -41,14 +40,6 @@ def test_joined_and_separate_kernels_hold_the_same_numbers():
   assert variables['params']['kernel'].shape == (6, 8)
   assert other_variables['params']['kernel'].shape == (6, 2, 4)
   np.testing.assert_array_equal(outputs, other_outputs)
-
-
-def test_norm_divides_by_the_root_mean_square():
-  x = normal(2, 3, 8)
-  y, variables = norms.RmsNorm().init_with_output(jax.random.PRNGKey(0), x)
-  root = np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True))
-  np.testing.assert_allclose(y, x / root, rtol=1e-5)
-  np.testing.assert_array_equal(variables['params']['scale'], np.ones(8))
 
 
 def test_dropout_is_shared_along_the_length_and_keeps_the_mean():

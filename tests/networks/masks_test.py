@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks let through what they should and nothing else."""
 
+import re
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -43,3 +45,27 @@ def test_decoder_mask_separates_packed_examples_and_opens_prefixes():
     block |= np.tri(3, dtype=bool)
     block[:2, :2] = True
   np.testing.assert_array_equal(mask[0, 0], expected)
+
+
+def test_decoder_masks_are_as_drawn():
+  drawn = re.findall(
+      r'^ *[0abc]((?: +[x.]){4})((?: +[x.]){4})$',
+      masks.make_decoder_mask.__doc__,
+      re.MULTILINE,
+  )
+  assert len(drawn) == 4
+  causal, prefix = (
+      [[mark == 'x' for mark in row.split()] for row in rows]
+      for rows in zip(*drawn, strict=True)
+  )
+  targets = np.array([[5, 6, 7, 8]])
+  is_prefix = np.array([[1, 1, 1, 0]])
+  np.testing.assert_array_equal(
+      masks.make_decoder_mask(targets)[0, 0], causal
+  )
+  np.testing.assert_array_equal(
+      masks.make_decoder_mask(targets, decoder_causal_attention=is_prefix)[
+          0, 0
+      ],
+      prefix,
+  )

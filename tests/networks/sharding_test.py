@@ -17,6 +17,7 @@ import pytest
 
 from t5wild.networks import layers
 from t5wild.networks import transformer
+from tests.networks import decoders
 
 RULES = (
     ('batch', 'data'),
@@ -36,12 +37,17 @@ def make_mesh(*shape):
   return jax.sharding.Mesh(np.array(jax.devices()).reshape(shape), AXES)
 
 
-def make_batch():
+def make_batch(network):
+  """What the network takes: the encoder's tokens first, if it has one."""
   random = np.random.RandomState(0)
   encoder = random.randint(3, 300, (8, 16)).astype(np.int32)
-  decoder = random.randint(3, 300, (8, 8)).astype(np.int32)
+  vocab_size = network.config.vocab_size
+  decoder = random.randint(3, vocab_size, (8, 8)).astype(np.int32)
   encoder[0, -3:] = 0
-  return encoder, np.pad(decoder[:, :-1], ((0, 0), (1, 0))), decoder
+  of_decoder = decoders.shift(decoder), decoder
+  if isinstance(network, transformer.Transformer):
+    return encoder, *of_decoder
+  return of_decoder
 
 
 def loss_fn(params, batch, network):
@@ -53,15 +59,14 @@ def loss_fn(params, batch, network):
       rngs={'dropout': jax.random.PRNGKey(1)},
   )
   log_p = jax.nn.log_softmax(logits)
-  return -jnp.mean(jnp.take_along_axis(log_p, batch[2][..., None], -1))
+  return -jnp.mean(jnp.take_along_axis(log_p, batch[-1][..., None], -1))
 
 
 @functools.cache
 def init(network):
-  tokens = jnp.ones((2, 6), jnp.int32)
   return jax.jit(
       lambda key: network.init(
-          key, tokens, tokens, tokens, enable_dropout=False
+          key, *make_batch(network), enable_dropout=False
       ),
       compiler_options=QUICK,
   )(jax.random.PRNGKey(0))
@@ -87,7 +92,7 @@ def compile_step(network, mesh, rules):
   )
   params = jax.device_put(variables['params'], shardings)
   batch = jax.device_put(
-      make_batch(), NamedSharding(mesh, PartitionSpec('data'))
+      make_batch(network), NamedSharding(mesh, PartitionSpec('data'))
   )
   step = jax.jit(
       jax.value_and_grad(lambda p, b: loss_fn(p, b, network)),
@@ -109,11 +114,30 @@ def test_loss_and_gradients_are_the_same_on_every_mesh(
     config, shape, rules, scan_layers
 ):
   network = transformer.Transformer(config.replace(scan_layers=scan_layers))
-  compiled, arguments = compile_step(network, make_mesh(*shape), rules)
+  assert_same_on_mesh(network, make_mesh(*shape), rules)
+
+
+@pytest.mark.parametrize(
+    ('name', 'shape', 'scan_layers'),
+    [
+        # Fewer heads of keys than devices, and as many.
+        ('palm', (2, 4, 1), True), ('llama', (2, 2, 2), False),
+        ('gemma', (4, 2, 1), False),
+    ],
+)  # fmt: skip
+def test_decoders_give_the_same_numbers_on_every_mesh(
+    name, shape, scan_layers
+):
+  network = decoders.make(name, scan_layers=scan_layers)
+  assert_same_on_mesh(network, make_mesh(*shape), FULLY_SHARDED)
+
+
+def assert_same_on_mesh(network, mesh, rules):
+  compiled, arguments = compile_step(network, mesh, rules)
   loss, gradients = compiled(*arguments)
   params = init(network)['params']
   expected_loss, expected = jax.jit(
-      jax.value_and_grad(lambda p: loss_fn(p, make_batch(), network)),
+      jax.value_and_grad(lambda p: loss_fn(p, make_batch(network), network)),
       compiler_options=QUICK,
   )(params)
   np.testing.assert_allclose(loss, expected_loss, rtol=1e-6)

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tiny decoders of each architecture, and what tests do with them."""
+
+import functools
+
+from flax import traverse_util
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from t5wild.networks import decoder_only
+
+QUICK = {'xla_backend_optimization_level': 0}  # to compile
+TINY = decoder_only.TransformerConfig(
+    vocab_size=48,
+    emb_dim=16,
+    num_heads=4,
+    head_dim=8,
+    mlp_dim=24,
+    num_layers=2,
+    mlp_activations=('gelu', 'linear'),
+    dropout_rate=0.1,
+)
+# What is not as in TINY, by whose decoder it is like.
+ARCHITECTURES = {
+    't5x': {},
+    'umt5': {'positions': 'relative_bias_per_layer'},
+    'palm': {
+        'parallel_blocks': True,
+        'positions': 'rotary',
+        'num_kv_heads': 1,
+        'norm': 'layer_without_bias',
+        'mlp_activations': ('silu', 'linear'),
+        'logits_via_embedding': True,
+    },
+    'llama': {
+        'positions': 'rotary',
+        'num_kv_heads': 2,
+        'scale_queries': True,
+        'mlp_activations': ('silu', 'linear'),
+        'embedding_scale': 'none',
+    },
+    'gemma': {
+        'positions': 'rotary',
+        'num_kv_heads': 1,
+        'norm': 'rms_from_one',
+        'post_norms': True,
+        'scale_queries': True,
+        'logits_via_embedding': True,
+        'embedding_scale': 'inputs',
+        'attention_softcap': 1.5,
+        'logits_softcap': 2.0,
+    },
+    'with all else': {
+        'positions': 'none',
+        'norm': 'layer',
+        'normalize_heads': True,
+        'mlp_activations': ('relu',),
+        'parallel_blocks': True,
+        'post_norms': True,
+    },
+}
+
+
+def make(name: str, **changes) -> decoder_only.DecoderWrapper:
+  """The network of an architecture."""
+  return decoder_only.DecoderWrapper(
+      TINY.replace(**(ARCHITECTURES[name] | changes))
+  )
+
+
+def flat(tree):
+  """Arrays by their path."""
+  return traverse_util.flatten_dict(tree, sep='/')
+
+
+@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)
+def _init(network, key):
+  tokens = jnp.ones((2, 4), jnp.int32)
+  return network.init(key, tokens, tokens, enable_dropout=False)
+
+
+@functools.cache
+def make_variables(network):
+  """Initial variables, norms and biases moved off their plain start."""
+  variables = _init(network, jax.random.PRNGKey(0))
+  random = np.random.RandomState(1)
+  moved = {
+      path: x + 0.3 * random.standard_normal(x.shape).astype(np.float32)
+      if path.endswith(('scale', 'bias', 'rel_embedding'))
+      else x
+      for path, x in flat(variables['params']).items()
+  }
+  params = traverse_util.unflatten_dict(moved, sep='/')
+  return dict(variables, params=params)
+
+
+@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)
+def apply(network, params, inputs, targets, **features):
+  """Logits without dropout."""
+  return network.apply(
+      {'params': params}, inputs, targets, enable_dropout=False, **features
+  )
+
+
+def shift(targets):
+  """Inputs of the decoder."""
+  return np.pad(targets[:, :-1], ((0, 0), (1, 0)))
+
+
+def make_targets(batch=3, length=10, seed=0):
+  """Random tokens without padding."""
+  random = np.random.RandomState(seed)
+  return random.randint(1, TINY.vocab_size, (batch, length)).astype(np.int32)
+
+
+def losses(logits, targets):
+  """Cross entropy of each target: [batch, length]."""
+  log_p = jax.nn.log_softmax(logits)
+  return -jnp.take_along_axis(log_p, targets[..., None], -1)[..., 0]
