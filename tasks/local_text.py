@@ -13,26 +13,19 @@ name that recipes then use. Importing this module registers nothing and imports
 no TensorFlow.
 """
 
-from collections.abc import Callable, Sequence
-import os
+from collections.abc import Sequence
 import sysconfig
 from typing import Any
 
 from t5wild.data import documents
-from t5wild.data import objectives
 from t5wild.data import text_files
-from t5wild.data import vocabularies
+from t5wild.tasks import text_objectives
 
-_OBJECTIVES = {'span_corruption': objectives.span_corruption}
 # What nobody wrote for readers in the standard library: tests, and tables that
 # programs made (code points of encodings, the help texts as escaped strings).
 _SKIPPED_IN_STDLIB = (
     'test', 'tests', 'idlelib', 'lib2to3', 'encodings', 'pydoc_data',
 )
-# Sentinels: with 125 the byte vocabulary has 384 ids, as in ByT5; SentencePiece
-# vocabularies of T5 have 100.
-_BYTE_SENTINELS = 125
-_SENTENCEPIECE_SENTINELS = 100
 
 Paths = str | Sequence[str]
 
@@ -42,7 +35,7 @@ def text_task(
     *,
     name: str | None = None,
     vocabulary: Any = None,
-    objective: str | Callable[..., Any] = 'span_corruption',
+    objective: text_objectives.Objective = 'span_corruption',
     held_out_fraction: float = 0.05,
     text_field: str = 'text',
     on_corrupt: str = 'fail',
@@ -60,9 +53,10 @@ def text_task(
     name: name of the task, by which its metrics go.
     vocabulary: a seqio vocabulary, the path of a SentencePiece model, or None
       for bytes (384 ids, of which 125 are sentinels).
-    objective: 'span_corruption', or a seqio preprocessor from {'targets'} to
-      {'inputs', 'targets'}; `@objectives.span_corruption` in gin, to set its
-      arguments.
+    objective: 'span_corruption', 'iid_denoising', 'ul2', 'prefix_lm', 'lm' or
+      'fim'; or a seqio preprocessor of tokenized documents in 'targets', such
+      as `@objectives.span_corruption` in gin, to set its arguments; or what
+      `text_objectives.find_objective` makes of either, to set the features.
     held_out_fraction: fraction of the files in 'validation', 0 for none.
     text_field: field of JSON lines, column of Parquet files.
     on_corrupt: 'fail' or 'skip', for a line that is no text.
@@ -115,34 +109,45 @@ def add_local_text_task(
   return task
 
 
+def add_local_text_tasks(
+    name: str, paths: Paths | None = None, **arguments: Any
+) -> list[Any]:
+  """Registers a text task for each objective: ul2_NAME, lm_NAME and so on.
+
+  Args:
+    name: the tasks' names end with it.
+    paths: see `text_task`.
+    **arguments: those of `text_task` but for `objective`.
+
+  Returns:
+    The seqio.Tasks.
+
+  Raises:
+    ValueError: for a name that is taken, and as `text_task` does.
+  """
+  return [
+      add_local_text_task(
+          f'{objective}_{name}', paths, objective=objective, **arguments
+      )
+      for objective in text_objectives.OBJECTIVES
+  ]
+
+
 def _task_arguments(
     paths: Paths | None,
     *,
     vocabulary: Any,
-    objective: str | Callable[..., Any],
+    objective: text_objectives.Objective,
     held_out_fraction: float,
     reader: documents.DocumentReader,
 ) -> dict[str, Any]:
-  import seqio
-
   from t5wild.tasks import text_source
 
-  vocabulary = _seqio_vocabulary(vocabulary)
+  parts = text_objectives.task_parts(objective, vocabulary=vocabulary)
   pieces = documents.split_pieces(
       _files(paths), held_out_fraction=held_out_fraction
   )
-  return {
-      'source': text_source.TextSource(pieces, reader=reader),
-      'output_features': {
-          'inputs': seqio.Feature(vocabulary=vocabulary, add_eos=True),
-          'targets': seqio.Feature(vocabulary=vocabulary, add_eos=True),
-      },
-      'preprocessors': [
-          objectives.tokenize_documents,
-          _objective(objective),
-          seqio.preprocessors.append_eos,
-      ],
-  }
+  return {'source': text_source.TextSource(pieces, reader=reader), **parts}
 
 
 def _files(paths: Paths | None) -> list[text_files.TextFile]:
@@ -152,31 +157,4 @@ def _files(paths: Paths | None) -> list[text_files.TextFile]:
       sysconfig.get_paths()['stdlib'],
       suffixes=('.py',),
       skipped_folders=text_files.SKIPPED_FOLDERS + _SKIPPED_IN_STDLIB,
-  )
-
-
-def _objective(objective: str | Callable[..., Any]) -> Callable[..., Any]:
-  if callable(objective):
-    return objective
-  if objective not in _OBJECTIVES:
-    raise ValueError(
-        f'objective is {objective!r}: expected one of {sorted(_OBJECTIVES)} or '
-        "a seqio preprocessor. Set the task's objective to one of them."
-    )
-  return _OBJECTIVES[objective]
-
-
-def _seqio_vocabulary(vocabulary: Any) -> Any:
-  """seqio's form of a vocabulary, which can encode inside tf.data."""
-  import seqio
-
-  if vocabulary is None:
-    return seqio.ByteVocabulary(_BYTE_SENTINELS)
-  if isinstance(vocabulary, vocabularies.ByteVocabulary):
-    return seqio.ByteVocabulary(vocabulary.extra_ids)
-  if not isinstance(vocabulary, str | os.PathLike):
-    return vocabulary
-  vocabularies.check_sentencepiece_file(vocabulary)
-  return seqio.SentencePieceVocabulary(
-      os.fspath(vocabulary), extra_ids=_SENTENCEPIECE_SENTINELS
   )

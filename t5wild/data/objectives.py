@@ -2,36 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objectives as seqio preprocessors, thin wrappers over a numpy core.
 
-TensorFlow and seqio are imported when a preprocessor is called, not before.
+Each turns tokenized documents, {'targets': int32 [tokens]}, into examples. A
+task whose features are 'inputs' and 'targets' gets both; one that has
+'targets' only gets inputs and targets joined, for a model that reads one
+sequence. Put `seqio.preprocessors.append_eos` after an objective: the lengths
+leave room for it. TensorFlow and seqio are imported when an objective is
+called, not before; `examples` has the core.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from t5wild.data import denoisers as denoisers_lib
+from t5wild.data import document_pipeline
+from t5wild.data import examples
+from t5wild.data import language_modelling
+from t5wild.data import objective_plans
+from t5wild.data import ul2 as ul2_lib
 
-from t5wild.data import spans
-
-# Documents joined at a time where documents are merged.
-_MERGED_DOCUMENTS = 64
-# Documents whose chunks take turns where they are not.
-_INTERLEAVED_DOCUMENTS = 16
-
-
-def tokenize_documents(dataset: Any, output_features: Any) -> Any:
-  """seqio preprocessor: text in `targets` to ids, in order.
-
-  Unlike seqio.preprocessors.tokenize it keeps no copy of the text and works on
-  few documents at a time, so that a saved position stays small.
-  """
-  import tensorflow as tf
-
-  vocabulary = output_features['targets'].vocabulary
-
-  def tokenize(features):
-    ids = vocabulary.encode_tf(features['targets'])
-    return {'targets': tf.cast(ids, tf.int32)}
-
-  return dataset.map(tokenize, num_parallel_calls=2, deterministic=True)
+# Named here by gin files: `objectives.Denoiser`.
+Denoiser = ul2_lib.Denoiser
+tokenize_documents = document_pipeline.tokenize_documents
 
 
 def span_corruption(
@@ -47,8 +38,7 @@ def span_corruption(
   """seqio preprocessor: documents in `targets` to corrupted chunks.
 
   Each document is cut into chunks that fill `sequence_length['inputs']`
-  exactly once corrupted; only a document's last chunk is shorter. Add
-  `seqio.preprocessors.append_eos` after it: the lengths leave room for it.
+  exactly once corrupted; only a document's last chunk is shorter.
 
   Args:
     dataset: tf.data.Dataset of {'targets': int32 [tokens]}.
@@ -65,140 +55,316 @@ def span_corruption(
     tf.data.Dataset of {'inputs', 'targets'}, int32, without end of sequence.
   """
   vocabulary = output_features['targets'].vocabulary
-  plan = checked_plan(
-      sequence_length,
+  room = objective_plans.make_room(sequence_length, output_features)
+  plan = objective_plans.checked_plan(
+      room,
       vocabulary=vocabulary,
       noise_density=noise_density,
       mean_noise_span_length=mean_noise_span_length,
   )
-  if merge_documents:
-    dataset = _merge_documents(dataset)
-  dataset = _split_documents(
-      dataset,
-      tokens_length=plan.tokens_length,
-      min_tokens=min_tokens,
-      cycle_length=1 if merge_documents else _INTERLEAVED_DOCUMENTS,
-  )
-  return _corrupt_dataset(
-      dataset,
-      vocab_size=vocabulary.vocab_size,
+  rule = denoisers_lib.SpanDenoiser(
       noise_density=noise_density,
       mean_noise_span_length=mean_noise_span_length,
   )
+  return document_pipeline.apply(
+      dataset,
+      examples.Objective(
+          ingredients=(
+              examples.Ingredient(rule=rule, tokens_length=plan.tokens_length),
+          ),
+          first_sentinel=vocabulary.vocab_size - 1,
+          min_tokens=min_tokens,
+          is_concatenated=room.is_concatenated,
+          merge_documents=merge_documents,
+      ),
+  )
 
 
-def checked_plan(
+def iid_denoising(
+    dataset: Any,
     sequence_length: Any,
+    output_features: Any,
+    noise_density: float = 0.15,
     *,
-    vocabulary: Any,
-    noise_density: float,
-    mean_noise_span_length: float,
-) -> spans.SpanPlan:
-  """Makes the plan for these lengths, or says why nothing would fit.
+    merge_documents: bool = False,
+    min_tokens: int = 2,
+) -> Any:
+  """seqio preprocessor: documents to chunks of which single tokens are hidden.
+
+  A chunk is as long as always fits; how much of the lengths it fills depends
+  on how many hidden tokens are neighbours, which share a sentinel.
 
   Args:
-    sequence_length: lengths of 'inputs' and 'targets'.
-    vocabulary: its `extra_ids` are the sentinels.
-    noise_density: fraction of the tokens to corrupt.
-    mean_noise_span_length: mean tokens per corrupted span.
+    dataset: tf.data.Dataset of {'targets': int32 [tokens]}.
+    sequence_length: lengths of the features.
+    output_features: seqio features; the vocabulary of 'targets' is used.
+    noise_density: fraction of the tokens to hide, in (0, 1).
+    merge_documents: see `span_corruption`.
+    min_tokens: drop a last chunk of fewer tokens.
 
   Returns:
-    The plan.
-
-  Raises:
-    ValueError: where the targets would be cut off, or sentinels run out.
+    tf.data.Dataset of examples, without end of sequence.
   """
-  plan = spans.plan_for_inputs(
-      sequence_length['inputs'],
-      noise_density=noise_density,
-      mean_noise_span_length=mean_noise_span_length,
+  vocabulary = output_features['targets'].vocabulary
+  room = objective_plans.make_room(sequence_length, output_features)
+  rule = denoisers_lib.IidDenoiser(noise_density=noise_density)
+  tokens_length = objective_plans.longest_chunk(rule, room=room)
+  objective_plans.check_sentinels(
+      vocabulary,
+      num_sentinels=rule.lengths(tokens_length).num_sentinels,
+      what_for=f'one per hidden token of {tokens_length}',
+      else_do='lower noise_density or TASK_FEATURE_LENGTHS',
   )
-  if plan.targets_length > sequence_length['targets']:
-    raise ValueError(
-        f'targets of length {sequence_length["targets"]} would be cut off: '
-        f'span corruption of {sequence_length["inputs"]} inputs (density '
-        f'{noise_density}, mean span {mean_noise_span_length}) makes '
-        f'{plan.targets_length} targets. Set TASK_FEATURE_LENGTHS = '
-        f"{{'inputs': {sequence_length['inputs']}, 'targets': "
-        f'{plan.targets_length}}} (or more).'
-    )
-  if plan.num_noise_spans > vocabulary.extra_ids:
-    raise ValueError(
-        f'the vocabulary has {vocabulary.extra_ids} sentinels (extra_ids): '
-        f'expected at least {plan.num_noise_spans}, one per corrupted span '
-        f'of {plan.tokens_length} tokens. Give it extra_ids='
-        f'{max(plan.num_noise_spans, 100)}, or raise mean_noise_span_length.'
-    )
-  return plan
-
-
-def _merge_documents(dataset: Any) -> Any:
-  """Joins documents by groups into one each, in order."""
-
-  def join(ragged):
-    return {'targets': ragged.flat_values}
-
-  return (
-      dataset.map(lambda features: features['targets'])
-      .ragged_batch(_MERGED_DOCUMENTS)
-      .map(join)
+  return document_pipeline.apply(
+      dataset,
+      examples.Objective(
+          ingredients=(
+              examples.Ingredient(rule=rule, tokens_length=tokens_length),
+          ),
+          first_sentinel=vocabulary.vocab_size - 1,
+          min_tokens=min_tokens,
+          is_concatenated=room.is_concatenated,
+          merge_documents=merge_documents,
+      ),
   )
 
 
-def _split_documents(
-    dataset: Any, *, tokens_length: int, min_tokens: int, cycle_length: int
-) -> Any:
-  """Cuts documents into chunks, padded with zeros to `tokens_length`.
-
-  The chunks of `cycle_length` documents take turns.
-  """
-  import tensorflow as tf
-
-  def chunks(features):
-    tokens = features['targets']
-    count = (tf.size(tokens) + tokens_length - min_tokens) // tokens_length
-    tokens = tokens[: count * tokens_length]
-    tokens = tf.pad(tokens, [[0, count * tokens_length - tf.size(tokens)]])
-    # One reshape, not a slice each: a tf.data function call per example is
-    # what costs here. The padding of the last one comes off in the core.
-    tokens = tf.reshape(tokens, [count, tokens_length])
-    return tf.data.Dataset.from_tensor_slices({'targets': tokens})
-
-  return dataset.interleave(chunks, cycle_length=cycle_length)
-
-
-def _corrupt_dataset(
+def causal_lm(
     dataset: Any,
+    sequence_length: Any,
+    output_features: Any,
     *,
-    vocab_size: int,
-    noise_density: float,
-    mean_noise_span_length: float,
+    merge_documents: bool = False,
+    min_tokens: int = 1,
 ) -> Any:
-  """Maps the numpy core over chunks, a fresh key each (seqio's map seeds)."""
-  import seqio
-  import tensorflow as tf
+  """seqio preprocessor: documents cut into chunks that fill `targets`.
 
-  def corrupt(tokens, seed):
-    return spans.corrupt_spans(
-        tokens[: np.count_nonzero(tokens)],
-        key=(int(seed[0]), int(seed[1])),
-        vocab_size=vocab_size,
-        noise_density=noise_density,
-        mean_noise_span_length=mean_noise_span_length,
+  Where the feature 'targets' has add_eos, each chunk ends with the end of
+  sequence; where it has not, only each document does.
+
+  Args:
+    dataset: tf.data.Dataset of {'targets': int32 [tokens]}.
+    sequence_length: length of 'targets'.
+    output_features: seqio features, 'targets' only.
+    merge_documents: see `span_corruption`.
+    min_tokens: drop a last chunk of fewer tokens.
+
+  Returns:
+    tf.data.Dataset of {'targets'}.
+  """
+  if 'inputs' in output_features:
+    raise ValueError(
+        f'the task has the features {sorted(output_features)}: expected '
+        "'targets' only, as a causal LM has no inputs. Make the task with "
+        "features = 'targets', or choose prefix_lm."
     )
+  feature = output_features['targets']
+  room = objective_plans.make_room(sequence_length, output_features)
+  return document_pipeline.apply(
+      dataset,
+      examples.Objective(
+          ingredients=(
+              examples.Ingredient(
+                  rule=language_modelling.CausalLM(), tokens_length=room.targets
+              ),
+          ),
+          first_sentinel=feature.vocabulary.vocab_size - 1,
+          min_tokens=min_tokens,
+          is_concatenated=True,
+          document_end=None if feature.add_eos else feature.vocabulary.eos_id,
+          merge_documents=merge_documents,
+      ),
+  )
 
-  @seqio.map_over_dataset(num_seeds=1)
-  def corrupt_features(features, seed):
-    # Not stateful: it is a function of its arguments alone, and only so can
-    # tf.data save the position of an iterator.
-    inputs, targets = tf.numpy_function(
-        corrupt,
-        [features['targets'], seed],
-        [tf.int32, tf.int32],
-        stateful=False,
+
+def prefix_lm(
+    dataset: Any,
+    sequence_length: Any,
+    output_features: Any,
+    split: float | tuple[float, float] | str = (0.0, 1.0),
+    *,
+    merge_documents: bool = False,
+    min_tokens: int = 2,
+) -> Any:
+  """seqio preprocessor: documents cut into chunks, those into two parts.
+
+  Args:
+    dataset: tf.data.Dataset of {'targets': int32 [tokens]}.
+    sequence_length: lengths of the features.
+    output_features: seqio features; 'inputs' gets the first part.
+    split: share of the first part: a fraction, or the smallest and the largest
+      of a share that is drawn evenly for each chunk, or 'lengths', which makes
+      a chunk fill both lengths exactly.
+    merge_documents: see `span_corruption`.
+    min_tokens: drop a last chunk of fewer tokens.
+
+  Returns:
+    tf.data.Dataset of examples, without end of sequence.
+  """
+  room = objective_plans.make_room(sequence_length, output_features)
+  rule = _prefix_rule(split, room=room)
+  return document_pipeline.apply(
+      dataset,
+      examples.Objective(
+          ingredients=(
+              examples.Ingredient(
+                  rule=rule,
+                  tokens_length=objective_plans.longest_chunk(rule, room=room),
+              ),
+          ),
+          first_sentinel=output_features['targets'].vocabulary.vocab_size - 1,
+          min_tokens=min_tokens,
+          is_concatenated=room.is_concatenated,
+          merge_documents=merge_documents,
+      ),
+  )
+
+
+def _prefix_rule(
+    split: Any, *, room: objective_plans.Room
+) -> language_modelling.PrefixLM:
+  """The rule that a `split` stands for."""
+  if split == 'lengths' and room.inputs is not None:
+    split = room.inputs / (room.inputs + room.targets)
+  if isinstance(split, int | float):
+    split = (split, split)
+  if isinstance(split, str) or len(split) != 2:
+    raise ValueError(
+        f'split is {split!r}: expected a fraction such as 0.75, a pair such as '
+        "(0.0, 1.0), or 'lengths' for a task that has 'inputs'. Set "
+        "prefix_lm's split to one of these."
     )
-    inputs.set_shape([None])
-    targets.set_shape([None])
-    return {'inputs': inputs, 'targets': targets}
+  return language_modelling.PrefixLM(
+      shortest=float(split[0]), longest=float(split[1])
+  )
 
-  return corrupt_features(dataset)
+
+def fill_in_the_middle(
+    dataset: Any,
+    sequence_length: Any,
+    output_features: Any,
+    rate: float = 0.5,
+    spm_rate: float = 0.5,
+    *,
+    mark_ids: Sequence[int] | None = None,
+    merge_documents: bool = False,
+    min_tokens: int = 2,
+) -> Any:
+  """seqio preprocessor: chunks whose middle is moved to their end.
+
+  The others are left as they are. `language_modelling.FillInTheMiddle` has the
+  two orders of the parts.
+
+  Args:
+    dataset: tf.data.Dataset of {'targets': int32 [tokens]}.
+    sequence_length: lengths of the features.
+    output_features: seqio features; 'inputs', if there, gets all before the
+      middle.
+    rate: fraction of the chunks whose middle is moved.
+    spm_rate: fraction of those in the order suffix, prefix, middle.
+    mark_ids: ids of the marks of prefix, suffix and middle, None for the first
+      three sentinels.
+    merge_documents: see `span_corruption`.
+    min_tokens: drop a last chunk of fewer tokens.
+
+  Returns:
+    tf.data.Dataset of examples, without end of sequence.
+  """
+  objective_plans.check_fraction('rate', rate)
+  objective_plans.check_fraction('spm_rate', spm_rate)
+  vocabulary = output_features['targets'].vocabulary
+  marks = _checked_marks(mark_ids, vocabulary=vocabulary)
+  room = objective_plans.make_room(sequence_length, output_features)
+  rules = {
+      language_modelling.CausalLM(): 1.0 - rate,
+      language_modelling.FillInTheMiddle(
+          order=language_modelling.MiddleOrder.PSM, marks=marks
+      ): rate * (1.0 - spm_rate),
+      language_modelling.FillInTheMiddle(
+          order=language_modelling.MiddleOrder.SPM, marks=marks
+      ): rate * spm_rate,
+  }
+  return document_pipeline.apply(
+      dataset,
+      examples.Objective(
+          ingredients=tuple(
+              examples.Ingredient(
+                  rule=rule,
+                  tokens_length=objective_plans.longest_chunk(rule, room=room),
+                  weight=weight,
+              )
+              for rule, weight in rules.items()
+              if weight > 0
+          ),
+          first_sentinel=vocabulary.vocab_size - 1,
+          min_tokens=min_tokens,
+          is_concatenated=room.is_concatenated,
+          merge_documents=merge_documents,
+      ),
+  )
+
+
+def _checked_marks(
+    mark_ids: Sequence[int] | None, *, vocabulary: Any
+) -> tuple[int, int, int] | None:
+  """Three different ids of the vocabulary, or None for its sentinels."""
+  if mark_ids is None:
+    objective_plans.check_sentinels(
+        vocabulary,
+        num_sentinels=3,
+        what_for='for the marks of prefix, suffix and middle',
+        else_do="set fill_in_the_middle's mark_ids to three ids it has",
+    )
+    return None
+  marks = tuple(mark_ids)
+  size = vocabulary.vocab_size
+  if len(set(marks)) != 3 or not all(0 < mark < size for mark in marks):
+    raise ValueError(
+        f'mark_ids is {marks}: expected three different ids from 1 to '
+        f'{size - 1}, of prefix, suffix and middle. Set them to ids that the '
+        'vocabulary keeps for this, or to None for its first three sentinels.'
+    )
+  return marks
+
+
+def ul2(
+    dataset: Any,
+    sequence_length: Any,
+    output_features: Any,
+    denoisers: Sequence[Denoiser] = ul2_lib.PAPER_DENOISERS,
+    mode_tokens: Mapping[str, str] | None = None,
+    *,
+    max_tokens_length: int | None = None,
+    merge_documents: bool = False,
+    min_tokens: int = 2,
+) -> Any:
+  """seqio preprocessor: UL2's mixture of denoisers; `data.ul2` says which.
+
+  Each chunk is as long as its denoiser can make use of: either the inputs or
+  the targets are full, but for a document's last chunk.
+
+  Args:
+    dataset: tf.data.Dataset of {'targets': int32 [tokens]}.
+    sequence_length: lengths of the features.
+    output_features: seqio features; the vocabulary of 'targets' is used.
+    denoisers: what to mix.
+    mode_tokens: text of each mode, {} for none, None for the lowest sentinels;
+      see `ul2.mode_tokens`.
+    max_tokens_length: no more text than this in a chunk; the fewer sentinels
+      are needed.
+    merge_documents: see `span_corruption`.
+    min_tokens: drop a last chunk of fewer tokens.
+
+  Returns:
+    tf.data.Dataset of examples, without end of sequence.
+  """
+  objective = ul2_lib.make_objective(
+      room=objective_plans.make_room(sequence_length, output_features),
+      vocabulary=output_features['targets'].vocabulary,
+      denoisers=tuple(denoisers),
+      texts=mode_tokens,
+      max_tokens_length=max_tokens_length,
+      min_tokens=min_tokens,
+      merge_documents=merge_documents,
+  )
+  return document_pipeline.apply(dataset, objective)

@@ -11,6 +11,9 @@ import functools
 
 import numpy as np
 
+from t5wild.data import random_words
+from t5wild.data import rows as rows_lib
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpanPlan:
@@ -92,7 +95,7 @@ def plan_for_inputs(
     ValueError: for a density or span length out of range, or for inputs too
       short to hold a token, a sentinel and an end of sequence.
   """
-  _check_noise(noise_density, mean_noise_span_length)
+  check_noise(noise_density, mean_noise_span_length)
   if inputs_length < 3:
     raise ValueError(
         f'inputs of length {inputs_length} leave no room for span corruption: '
@@ -115,7 +118,8 @@ def plan_for_inputs(
   return found
 
 
-def _check_noise(noise_density: float, mean_noise_span_length: float) -> None:
+def check_noise(noise_density: float, mean_noise_span_length: float) -> None:
+  """Refuses a density or a span length out of range."""
   if not 0.0 < noise_density < 1.0:
     raise ValueError(
         f'noise_density is {noise_density!r}: expected a fraction of the '
@@ -129,45 +133,55 @@ def _check_noise(noise_density: float, mean_noise_span_length: float) -> None:
     )
 
 
+def num_words(plan: SpanPlan) -> int:
+  """Random words that the spans of one chunk take."""
+  if plan.num_noise_spans < 2:
+    return 0
+  return plan.tokens_length - 2
+
+
 def draw_spans(
-    plan: SpanPlan, *, key: tuple[int, int]
+    plan: SpanPlan, words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Draws where the noise is.
+  """Draws where the noise of each row is.
 
   Text and noise take turns, text first and noise last; every division of the
   noise into spans is equally likely, and so of the text.
 
   Args:
     plan: how many tokens and spans to draw.
-    key: two integers, for instance (seed, index of the example). The same key
-      gives the same spans with any version of numpy: only the raw bits of
-      Philox are used, which numpy promises to keep.
+    words: uint64 [rows, words], random; `num_words` of each row are used.
 
   Returns:
-    (starts, stops), int64 [num_noise_spans]: span i is tokens[start:stop].
+    (starts, stops), int64 [rows, num_noise_spans]: span i of a row is its
+    tokens[start:stop].
   """
-  if not plan.num_noise_spans:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64)
-  words = [part & 0xFFFFFFFFFFFFFFFF for part in key]
-  bits = np.random.Philox(key=np.array(words, np.uint64))
-  num_text = plan.tokens_length - plan.num_noise_tokens
-  # Bounds of the parts, first and last included: [num_noise_spans + 1].
+  num_noise, num_parts = plan.num_noise_tokens, plan.num_noise_spans
+  if not num_parts:
+    none = np.zeros((words.shape[0], 0), np.int64)
+    return none, none
+  # Bounds of the parts, first and last included: [rows, num_parts + 1].
   noise = _split_at_random(
-      plan.num_noise_tokens, num_parts=plan.num_noise_spans, bits=bits
+      num_noise, num_parts=num_parts, words=words[:, : num_noise - 1]
   )
-  text = _split_at_random(num_text, num_parts=plan.num_noise_spans, bits=bits)
-  return text[1:] + noise[:-1], text[1:] + noise[1:]
+  text = _split_at_random(
+      plan.tokens_length - num_noise,
+      num_parts=num_parts,
+      words=words[:, num_noise - 1 : plan.tokens_length - 2],
+  )
+  return text[:, 1:] + noise[:, :-1], text[:, 1:] + noise[:, 1:]
 
 
 def _split_at_random(
-    total: int, *, num_parts: int, bits: np.random.Philox
+    total: int, *, num_parts: int, words: np.ndarray
 ) -> np.ndarray:
   """Bounds of non-empty parts of [0, total), every split equally likely."""
-  order = np.argsort(bits.random_raw(max(total - 1, 1)), kind='stable')
-  bounds = np.empty(num_parts + 1, np.int64)
-  bounds[0] = 0
-  bounds[1:-1] = np.sort(order[: num_parts - 1]) + 1
-  bounds[-1] = total
+  bounds = np.empty((words.shape[0], num_parts + 1), np.int64)
+  bounds[:, 0] = 0
+  bounds[:, -1] = total
+  if num_parts > 1:
+    cuts = random_words.choose(words, count=num_parts - 1)
+    bounds[:, 1:-1] = np.sort(cuts, axis=1) + 1
   return bounds
 
 
@@ -187,7 +201,7 @@ def corrupt_spans(
 
   Args:
     tokens: int32 [tokens_length].
-    key: see `draw_spans`.
+    key: two integers, see `random_words.draw`.
     vocab_size: size of the vocabulary, its sentinels included.
     noise_density: fraction of the tokens to corrupt, in (0, 1).
     mean_noise_span_length: mean tokens per corrupted span, at least 1.
@@ -202,35 +216,65 @@ def corrupt_spans(
       noise_density=noise_density,
       mean_noise_span_length=mean_noise_span_length,
   )
-  starts, stops = draw_spans(plan, key=key)
-  sentinels = vocab_size - 1 - np.arange(starts.size, dtype=np.int32)
-  edges = np.zeros(tokens.size + 1, np.int8)
-  edges[starts] = 1
-  edges[stops] = -1
-  noise = np.cumsum(edges[:-1]).astype(bool)
-  # A sentinel stands in the place of the first token that it replaces: of its
-  # span in the inputs, of the text before its span in the targets.
-  text_starts = np.concatenate([[0], stops])[: starts.size]
-  inputs = _with_sentinels(
-      tokens, keep=~noise, places=starts, sentinels=sentinels
+  words = random_words.draw(key, num_rows=1, words_per_row=num_words(plan))
+  noise = noise_of_spans(plan, words)
+  inputs, targets = replace_noise(
+      tokens[np.newaxis], noise, first_sentinel=vocab_size - 1
   )
-  targets = _with_sentinels(
-      tokens, keep=noise.copy(), places=text_starts, sentinels=sentinels
+  return inputs.values, targets.values
+
+
+def noise_of_spans(plan: SpanPlan, words: np.ndarray) -> np.ndarray:
+  """Draws spans and marks their tokens: bool [rows, tokens_length]."""
+  starts, stops = draw_spans(plan, words)
+  rows = np.arange(words.shape[0])[:, np.newaxis]
+  edges = np.zeros((words.shape[0], plan.tokens_length + 1), np.int8)
+  edges[rows, starts] = 1
+  edges[rows, stops] = -1
+  return np.cumsum(edges[:, :-1], axis=1, dtype=np.int8).view(bool)
+
+
+def replace_noise(
+    tokens: np.ndarray, noise: np.ndarray, *, first_sentinel: int
+) -> tuple[rows_lib.Rows, rows_lib.Rows]:
+  """Replaces each run of noise by a sentinel, and asks for them as targets.
+
+  Args:
+    tokens: int32 [rows, tokens_length].
+    noise: bool [rows, tokens_length].
+    first_sentinel: id of a row's first run; the next one's is one less.
+
+  Returns:
+    (inputs, targets): the text with its runs replaced; each sentinel followed
+    by its run.
+  """
+  num_rows, length = tokens.shape
+  num_noise = noise.sum(1)
+  starts = noise.copy()
+  starts[:, 1:] &= ~noise[:, :-1]
+  rows, places = np.nonzero(starts)
+  runs = np.bincount(rows, minlength=num_rows)
+  # Number of each run in its row.
+  numbers = np.arange(rows.size) - (np.cumsum(runs) - runs)[rows]
+  sentinels = first_sentinel - numbers
+  # A sentinel stands in the inputs where its run began, in the targets where
+  # the token before the run was: a column in front makes sure there is one.
+  with_sentinels = tokens.copy()
+  with_sentinels[rows, places] = sentinels
+  inputs = rows_lib.Rows(
+      values=with_sentinels[~noise | starts],
+      lengths=length - num_noise + runs,
+  )
+  with_sentinels = np.empty((num_rows, length + 1), np.int32)
+  with_sentinels[:, 1:] = tokens
+  with_sentinels[rows, places] = sentinels
+  keep = np.zeros((num_rows, length + 1), bool)
+  keep[:, 1:] = noise
+  keep[rows, places] = True
+  targets = rows_lib.Rows(
+      values=with_sentinels[keep], lengths=num_noise + runs
   )
   return inputs, targets
-
-
-def _with_sentinels(
-    tokens: np.ndarray,
-    *,
-    keep: np.ndarray,
-    places: np.ndarray,
-    sentinels: np.ndarray,
-) -> np.ndarray:
-  tokens = tokens.copy()
-  tokens[places] = sentinels
-  keep[places] = True
-  return tokens[keep]
 
 
 def fill_spans(

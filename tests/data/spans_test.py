@@ -7,6 +7,7 @@ from hypothesis import strategies
 import numpy as np
 import pytest
 
+from t5wild.data import random_words
 from t5wild.data import spans
 
 VOCAB_SIZE = 384
@@ -31,6 +32,13 @@ def corrupted(length, *, key=(0, 0), noise_density=0.15, mean=3.0, size=2000):
       mean_noise_span_length=mean,
   )
   return tokens, inputs, targets
+
+
+def drawn_spans(plan, *, key, num_rows=1):
+  words = random_words.draw(
+      key, num_rows=num_rows, words_per_row=spans.num_words(plan)
+  )
+  return spans.draw_spans(plan, words)
 
 
 @settings
@@ -66,13 +74,14 @@ def test_spans_are_apart_not_empty_and_as_many_as_planned(
   plan = spans.plan_for_tokens(
       length, noise_density=density, mean_noise_span_length=mean
   )
-  starts, stops = spans.draw_spans(plan, key=key)
-  assert starts.size == plan.num_noise_spans >= 1
+  starts, stops = drawn_spans(plan, key=key, num_rows=3)
+  assert starts.shape == (3, plan.num_noise_spans)
+  assert plan.num_noise_spans >= 1
   assert (stops > starts).all()
-  assert starts[0] > 0
-  assert (starts[1:] > stops[:-1]).all()
-  assert stops[-1] == length
-  assert (stops - starts).sum() == plan.num_noise_tokens
+  assert (starts[:, 0] > 0).all()
+  assert (starts[:, 1:] > stops[:, :-1]).all()
+  assert (stops[:, -1] == length).all()
+  assert ((stops - starts).sum(1) == plan.num_noise_tokens).all()
 
 
 @settings
@@ -151,10 +160,8 @@ def test_every_split_of_the_noise_is_as_likely():
       inputs_length=5,
       targets_length=6,
   )
-  first = [
-      int(np.diff(spans.draw_spans(plan, key=(7, index)), axis=0)[0, 0])
-      for index in range(2000)
-  ]
+  starts, stops = drawn_spans(plan, key=(7, 0), num_rows=2000)
+  first = (stops - starts)[:, 0].tolist()
   assert set(first) == {1, 2}
   assert abs(first.count(1) - 1000) < 5 * 22
 
@@ -168,9 +175,27 @@ def test_bits_are_pinned():
   bits = np.random.Philox(key=np.array([3, 5], np.uint64))
   noise_cut = int(np.argsort(bits.random_raw(5), kind='stable')[0]) + 1
   text_cut = int(np.argsort(bits.random_raw(33), kind='stable')[0]) + 1
-  starts, stops = spans.draw_spans(plan, key=(3, 5))
-  assert starts.tolist() == [text_cut, 34 + noise_cut]
-  assert stops.tolist() == [text_cut + noise_cut, 40]
+  starts, stops = drawn_spans(plan, key=(3, 5))
+  assert starts.tolist() == [[text_cut, 34 + noise_cut]]
+  assert stops.tolist() == [[text_cut + noise_cut, 40]]
+
+
+def test_rows_drawn_together_are_those_drawn_alone():
+  tokens = np.random.default_rng(0).integers(3, 259, (5, 90), np.int32)
+  plan = spans.plan_for_tokens(
+      90, noise_density=0.3, mean_noise_span_length=3.0
+  )
+  words = random_words.draw((1, 2), num_rows=5, words_per_row=88)
+  noise = spans.noise_of_spans(plan, words)
+  together = spans.replace_noise(tokens, noise, first_sentinel=383)
+  for row in range(5):
+    alone = spans.replace_noise(
+        tokens[row : row + 1],
+        spans.noise_of_spans(plan, words[row : row + 1]),
+        first_sentinel=383,
+    )
+    for all_rows, one in zip(together, alone, strict=True):
+      np.testing.assert_array_equal(all_rows.split()[row], one.values)
 
 
 def test_fill_spans_takes_what_a_model_may_write():

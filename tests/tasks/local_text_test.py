@@ -80,27 +80,6 @@ def test_full_chunks_have_exactly_the_planned_lengths(folder):
   assert len(sizes) > 10
 
 
-def test_the_task_gives_the_bits_of_the_core(folder, monkeypatch):
-  """The pipeline's examples are `corrupt_spans` of its chunks and keys."""
-  calls = []
-  core = spans.corrupt_spans
-
-  def recorded(tokens, **arguments):
-    result = core(tokens, **arguments)
-    calls.append((tokens.copy(), arguments, result))
-    return result
-
-  monkeypatch.setattr(spans, 'corrupt_spans', recorded)
-  task = local_text.text_task(str(folder), held_out_fraction=0.0)
-  found = {example['inputs'].tobytes() for example in examples(task)}
-  monkeypatch.undo()
-  keys = {arguments['key'] for _, arguments, _ in calls}
-  assert len(keys) == len(calls)
-  for tokens, arguments, _ in calls:
-    inputs, _ = spans.corrupt_spans(tokens, **arguments)
-    assert np.append(inputs, np.int32(1)).astype(np.int32).tobytes() in found
-
-
 def test_seed_decides_the_corruption(folder):
   task = local_text.text_task(str(folder), held_out_fraction=0.0)
   first, again, other = (

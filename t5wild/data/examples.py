@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Documents to examples: cut into chunks, each turned by one of several rules.
+
+The numpy core of every objective. Pure: the examples of a document are a
+function of (its tokens, its key) alone, whatever other documents are around
+it and whoever reads it, a seqio task or a record reader.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+
+import numpy as np
+
+from t5wild.data import denoisers
+from t5wild.data import random_words
+from t5wild.data import rows as rows_lib
+
+# Streams of a document's random words.
+_RULE_WORDS = 0
+_CHOICE_WORDS = 1
+# Chunks that one rule turns at a time: more would not fit a cache.
+_MAX_ROWS = 128
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ingredient:
+  """One rule of an objective, and what belongs to it.
+
+  Attributes:
+    rule: what turns a chunk into inputs and targets.
+    tokens_length: tokens of a full chunk.
+    weight: chunks get this rule in proportion to its weight.
+    mode: tokens in front of the inputs.
+  """
+
+  rule: denoisers.Rule
+  tokens_length: int
+  weight: float = 1.0
+  mode: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Objective:
+  """What is made of documents.
+
+  Attributes:
+    ingredients: the rules among which one is drawn for each chunk.
+    first_sentinel: id of the first sentinel; the next one's is one less.
+    min_tokens: a document's last chunk is dropped if it has fewer.
+    is_concatenated: examples have targets only, the inputs being their
+      beginning.
+    document_end: id put at the end of each document before it is cut, or None.
+    merge_documents: the documents given together are one, in order.
+  """
+
+  ingredients: tuple[Ingredient, ...]
+  first_sentinel: int
+  min_tokens: int = 2
+  is_concatenated: bool = False
+  document_end: int | None = None
+  merge_documents: bool = False
+
+  @property
+  def words_per_chunk(self) -> int:
+    """Random words set aside for each chunk, whichever rule it gets."""
+    return max(
+        ingredient.rule.num_words(ingredient.tokens_length)
+        for ingredient in self.ingredients
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Chunks:
+  """Chunks of documents, in order.
+
+  Attributes:
+    starts: int64 [chunks], where each begins in all documents' tokens.
+    lengths: int64 [chunks].
+    ingredients: int64 [chunks], numbers of the ingredients.
+    words: uint64 [chunks, words].
+    turns: float64 [chunks], in (0, 1): where in its document each lies.
+  """
+
+  starts: np.ndarray
+  lengths: np.ndarray
+  ingredients: np.ndarray
+  words: np.ndarray
+  turns: np.ndarray
+
+
+def make_examples(
+    documents: Sequence[np.ndarray],
+    keys: Sequence[tuple[int, int]],
+    objective: Objective,
+) -> tuple[rows_lib.Rows, rows_lib.Rows]:
+  """Makes the examples of some documents.
+
+  The chunks of a document are in order; those of several documents take turns,
+  so that each document is spread evenly over all.
+
+  Args:
+    documents: int32 [tokens] each.
+    keys: two integers for each, see `random_words.draw`.
+    objective: what to make of them.
+
+  Returns:
+    (inputs, targets), without end of sequence; where the objective is
+    concatenated, the inputs are empty rows.
+  """
+  if objective.document_end is not None:
+    documents = [
+        np.append(document, np.int32(objective.document_end))
+        for document in documents
+    ]
+  tokens = np.concatenate([*documents, np.zeros(0, np.int32)])
+  if objective.merge_documents:
+    documents, keys = [tokens], keys[:1]
+  chunks = _cut_documents(documents, keys, objective)
+  inputs, targets, order = _apply_rules(tokens, chunks, objective)
+  if objective.is_concatenated:
+    targets = rows_lib.join(inputs, targets)
+    inputs = rows_lib.no_tokens(targets.lengths.size)
+  # `order` holds the chunk of each row; wanted is the row of each turn.
+  row_of_chunk = np.empty(order.size, np.int64)
+  row_of_chunk[order] = np.arange(order.size)
+  wanted = row_of_chunk[np.argsort(chunks.turns, kind='stable')]
+  return rows_lib.take(inputs, wanted), rows_lib.take(targets, wanted)
+
+
+def _cut_documents(
+    documents: Sequence[np.ndarray],
+    keys: Sequence[tuple[int, int]],
+    objective: Objective,
+) -> _Chunks:
+  """Cuts documents, one after the other."""
+  parts = []
+  offset = 0
+  for document, key in zip(documents, keys, strict=True):
+    part = _cut(document.size, key, objective)
+    parts.append(dataclasses.replace(part, starts=part.starts + offset))
+    offset += document.size
+  if not parts:
+    parts = [_cut(0, (0, 0), objective)]
+  return _Chunks(**{
+      field.name: np.concatenate([getattr(part, field.name) for part in parts])
+      for field in dataclasses.fields(_Chunks)
+  })
+
+
+def _cut(size: int, key: tuple[int, int], objective: Objective) -> _Chunks:
+  """Cuts one document: a rule is drawn, then its length cut off, and so on."""
+  sizes = np.array([x.tokens_length for x in objective.ingredients], np.int64)
+  most = -(-size // int(sizes.min()))  # chunks
+  drawn = _draw_ingredients(most, key, objective)
+  stops = np.cumsum(sizes[drawn])
+  starts = stops - sizes[drawn]
+  count = np.count_nonzero(size - starts >= objective.min_tokens)
+  return _Chunks(
+      starts=starts[:count],
+      lengths=np.minimum(stops[:count], size) - starts[:count],
+      ingredients=drawn[:count],
+      words=random_words.draw(
+          key,
+          num_rows=count,
+          words_per_row=objective.words_per_chunk,
+          stream=_RULE_WORDS,
+      ),
+      turns=(np.arange(count) + 0.5) / max(count, 1),
+  )
+
+
+def _draw_ingredients(
+    count: int, key: tuple[int, int], objective: Objective
+) -> np.ndarray:
+  """Numbers of the ingredients of a document's chunks: int64 [count]."""
+  weights = np.array([x.weight for x in objective.ingredients], np.float64)
+  if weights.size == 1:
+    return np.zeros(count, np.int64)
+  words = random_words.draw(
+      key, num_rows=count, words_per_row=1, stream=_CHOICE_WORDS
+  )
+  bounds = np.cumsum(weights) / weights.sum()
+  drawn = np.searchsorted(
+      bounds[:-1], random_words.unit(words[:, 0]), side='right'
+  )
+  return drawn.astype(np.int64)
+
+
+def _apply_rules(
+    tokens: np.ndarray, chunks: _Chunks, objective: Objective
+) -> tuple[rows_lib.Rows, rows_lib.Rows, np.ndarray]:
+  """Turns chunks, those together that have the same rule and length.
+
+  Returns:
+    (inputs, targets, the chunk that each row is of).
+  """
+  parts: list[tuple[rows_lib.Rows, rows_lib.Rows]] = []
+  order: list[np.ndarray] = [np.zeros(0, np.int64)]
+  for group in _groups(chunks):
+    ingredient = objective.ingredients[int(chunks.ingredients[group[0]])]
+    places = np.arange(chunks.lengths[group[0]])
+    inputs, targets = ingredient.rule.apply(
+        tokens[chunks.starts[group][:, np.newaxis] + places],
+        chunks.words[group],
+        first_sentinel=objective.first_sentinel,
+    )
+    parts.append((rows_lib.prepend(ingredient.mode, inputs), targets))
+    order.append(group)
+  return (
+      rows_lib.stack([inputs for inputs, _ in parts]),
+      rows_lib.stack([targets for _, targets in parts]),
+      np.concatenate(order),
+  )
+
+
+def _groups(chunks: _Chunks) -> list[np.ndarray]:
+  """Numbers of the chunks of one rule and length, at most `_MAX_ROWS` each."""
+  if not chunks.starts.size:
+    return []
+  order = np.lexsort((chunks.lengths, chunks.ingredients))
+  same = (np.diff(chunks.lengths[order]) == 0) & (
+      np.diff(chunks.ingredients[order]) == 0
+  )
+  groups = []
+  for group in np.split(order, np.flatnonzero(~same) + 1):
+    groups += np.split(group, range(_MAX_ROWS, group.size, _MAX_ROWS))
+  return groups

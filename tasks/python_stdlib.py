@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Registers ul2_python_stdlib, span_corruption_python_stdlib and so on.
+
+Tasks over the Python standard library's sources in bytes, a text that every
+machine has: one task for each objective, so that a recipe can be tried with a
+name alone (MIXTURE_OR_TASK_MODULE = 't5wild.tasks.python_stdlib').
+"""
+
+from t5wild.tasks import local_text
+
+TASKS = local_text.add_local_text_tasks('python_stdlib')
