@@ -44,3 +44,38 @@ def check_divisible(batch_size: int, *, num_shards: int) -> None:
         f'{num_shards}. Set BATCH_SIZE = '
         f'{-(-batch_size // num_shards) * num_shards}.'
     )
+
+
+def check_features(
+    *, converter: Any, lengths: Mapping[str, Any], task: Any
+) -> None:
+  """Refuses a task, or lengths, without the features a model's data needs.
+
+  Args:
+    converter: a seqio feature converter.
+    lengths: length by task feature.
+    task: a seqio task or mixture.
+  """
+  if 'inputs' in lengths:  # seqio's converter for both picks one by this
+    converter = getattr(converter, 'prefixlm_feature_converter', converter)
+  needed = list(getattr(converter, 'TASK_FEATURES', ()))
+  for owner, names, mend in (
+      (
+          f'task {task.name!r}', list(task.output_features),
+          'Choose another MIXTURE_OR_TASK_NAME, or a model for these features '
+          "(models.DecoderOnlyModel needs 'targets' alone).",
+      ),
+      (
+          'task_feature_lengths', list(lengths),
+          'Add them to TASK_FEATURE_LENGTHS, or choose a model for these '
+          "features (models.DecoderOnlyModel needs 'targets' alone).",
+      ),
+  ):  # fmt: skip
+    missing = [name for name in needed if name not in names]
+    if missing:
+      raise ValueError(
+          f'{owner} lacks the features {missing}:\n'
+          f'  {type(converter).__name__} (of the model) needs {needed}\n'
+          f'  {owner} has {names}\n'
+          f'Expected all that are needed. {mend}'
+      )

@@ -108,6 +108,12 @@ def _make_dataset(
   """The pipeline of one shard, (index, count): a function of both."""
   argument_checks.check_lengths(cfg.task_feature_lengths)
   provider = open_provider(cfg)
+  converter = feature_converter_cls(
+      pack=cfg.pack, use_custom_packing_ops=cfg.use_custom_packing_ops
+  )
+  argument_checks.check_features(
+      converter=converter, lengths=cfg.task_feature_lengths, task=provider
+  )
   import seqio
 
   shard_id, num_shards = shard
@@ -117,9 +123,7 @@ def _make_dataset(
       dataset_split=cfg.split,
       shuffle=cfg.shuffle,
       num_epochs=num_epochs,
-      feature_converter=feature_converter_cls(
-          pack=cfg.pack, use_custom_packing_ops=cfg.use_custom_packing_ops
-      ),
+      feature_converter=converter,
       shard_info=seqio.ShardInfo(index=shard_id, num_shards=num_shards),
       use_cached=cfg.use_cached,
       seed=seed,

@@ -16,9 +16,10 @@ from t5wild import losses
 from t5wild.decoding import greedy
 from t5wild.decoding import state as decoding_state
 from t5wild.models import base
+from t5wild.models import decodes
+from t5wild.models import features
+from t5wild.models import scores
 from t5wild.models import seqio_class
-
-_DEFAULT_EOS_ID = 1
 
 # The network's optional inputs, in the order in which T5X makes them.
 _OPTIONAL_FEATURES = (
@@ -116,8 +117,20 @@ class EncoderDecoderModel(base.BaseTransformerModel):
       input_types: type of each feature; None, or a feature left out, means
         float32 for tokens, int32 for positions and segment ids.
       flax_mutables: not read; there for models that need it.
+
+    Raises:
+      ValueError: a feature is missing that the model needs.
     """
     del flax_mutables
+    features.check_features(
+        model=type(self).__name__,
+        needed=('encoder_input_tokens', 'decoder_input_tokens'),
+        found=input_shapes,
+        mend=(
+            "give a task with 'inputs' and 'targets', and a length for both in "
+            'TASK_FEATURE_LENGTHS, or use DecoderOnlyModel for one sequence'
+        ),
+    )
     types = input_types or {}
 
     def ones(feature: str, default_type: Any) -> jax.Array:
@@ -248,7 +261,8 @@ class EncoderDecoderModel(base.BaseTransformerModel):
     Returns:
       (tokens, {'scores': scores}): [batch, length] and [batch] of the best
       decode, or of all, [batch, num_decodes, length] and [batch, num_decodes],
-      the best being the last.
+      the best being the last; with `return_token_scores` among
+      `decoder_params` also {'token_scores': ...}, of the tokens' shape.
 
     Raises:
       ValueError: two keys are given.
@@ -280,40 +294,24 @@ class EncoderDecoderModel(base.BaseTransformerModel):
         max_decode_length=prompt.shape[1],
     )
     is_scanned = getattr(self.module, 'scan_layers', False)
-    decodes, scores = self._decode_fn(
+    results = self._decode_fn(
         inputs=prompt,
         cache=self._compute_kv_cache(params, inputs, prompt),
         tokens_to_logits=tokens_to_logits,
         num_decodes=num_decodes,
         cache_offset=1 if is_scanned else 0,
-        **self._make_decoder_params(decoder_params, rng),
+        **decodes.make_decoder_params(
+            decoder_params, rng=rng, eos_id=self.output_vocabulary.eos_id
+        ),
     )
-    if return_all_decodes:
-      return decodes, {'scores': scores}
-    return decodes[:, -1, :], {'scores': scores[:, -1]}
+    return decodes.choose_results(
+        results, return_all_decodes=return_all_decodes
+    )
 
   def _make_prompt(self, decoder_input_tokens: jax.Array) -> jax.Array:
     """The decoder's inputs without end tokens: they would end the decoding."""
     is_eos = decoder_input_tokens == self.output_vocabulary.eos_id
     return jnp.where(is_eos, 0, decoder_input_tokens)
-
-  def _make_decoder_params(
-      self, decoder_params: Mapping[str, Any] | None, rng: jax.Array | None
-  ) -> dict[str, Any]:
-    """The decoding function's arguments with the end token and the key."""
-    made = {'eos_id': self.output_vocabulary.eos_id or _DEFAULT_EOS_ID}
-    made.update(decoder_params or {})
-    if rng is None:
-      return made
-    if made.get('decode_rng') is not None:
-      raise ValueError(
-          'two keys were given to decode with:\n'
-          f'  rng                          {rng}\n'
-          f"  decoder_params['decode_rng'] {made['decode_rng']}\n"
-          'expected one; leave the other out'
-      )
-    made['decode_rng'] = rng
-    return made
 
   def score_batch(
       self,
@@ -321,42 +319,10 @@ class EncoderDecoderModel(base.BaseTransformerModel):
       batch: base.Batch,
       return_intermediates: bool = False,
   ) -> Any:
-    """Log likelihood of each row's targets, in nats: [batch].
-
-    The z-loss and the label smoothing are left out, the loss weights counted.
-
-    Args:
-      params: parameters of the network.
-      batch: features; without `decoder_loss_weights` every target that is not
-        padding counts one.
-      return_intermediates: also give what the network sows into the collection
-        'intermediates', and under 'decoder' beside it the target tokens, the
-        loss weights and the scores of the tokens.
-
-    Returns:
-      scores, or (scores, intermediates).
-    """
-    targets = batch['decoder_target_tokens']
-    weights = batch.get('decoder_loss_weights')
-    if weights is None:
-      weights = targets != 0
-    intermediates = {}
-    if return_intermediates:
-      logits, variables = self._compute_logits(
-          params, batch, mutable=['intermediates']
-      )
-      intermediates = flax_core.unfreeze(variables.get('intermediates', {}))
-    else:
-      logits = self._compute_logits(params, batch)
-    losses_per_token, _ = losses.cross_entropy_with_labels(logits, targets)
-    token_scores = -losses_per_token * weights
-    scores = token_scores.sum(axis=-1)
-    if not return_intermediates:
-      return scores
-    # Flax keeps a tuple of all values sown under a name; these have one each.
-    intermediates.setdefault('decoder', {}).update(
-        target_tokens=(targets,),
-        loss_weights=(weights,),
-        token_scores=(token_scores,),
+    """Log likelihood of each row's targets; see `scores.score_targets`."""
+    return scores.score_targets(
+        self._compute_logits,
+        params,
+        batch,
+        return_intermediates=return_intermediates,
     )
-    return scores, intermediates

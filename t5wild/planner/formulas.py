@@ -22,7 +22,9 @@ class ModelShape:
     vocab_size: rows of the embedding and columns of the logits.
     num_mlp_branches: input products of the MLP, 2 if gated.
     logits_via_embedding: whether the logits reuse the embedding.
-    num_relative_buckets: buckets of the relative position bias, per stack.
+    num_relative_buckets: buckets of the relative position bias, per stack; 0
+      if positions are told otherwise.
+    num_kv_heads: heads of keys and values; None = one per attention head.
   """
 
   num_encoder_layers: int
@@ -35,11 +37,14 @@ class ModelShape:
   num_mlp_branches: int = 2
   logits_via_embedding: bool = False
   num_relative_buckets: int = 32
+  num_kv_heads: int | None = None
 
   def __post_init__(self):
     """Refuses sizes that no model has."""
     for field in dataclasses.fields(self):
       value = getattr(self, field.name)
+      if value is None:
+        continue
       least = 0 if 'layers' in field.name or 'relative' in field.name else 1
       if not isinstance(value, bool) and value < least:
         raise ValueError(
@@ -52,12 +57,24 @@ class ModelShape:
     """Width of all heads together."""
     return self.num_heads * self.head_dim
 
+  @property
+  def joined_shared_kv(self) -> int:
+    """Width of all heads of keys, or of values, together."""
+    return (self.num_kv_heads or self.num_heads) * self.head_dim
+
 
 def model_shape_of(config: Any) -> ModelShape:
-  """The shape of a network's configuration, read by T5Config's field names."""
+  """The shape of a network's configuration, by T5Config's field names.
+
+  A decoder-only configuration has `num_layers` instead of layers on two sides.
+  """
+  is_decoder_only = hasattr(config, 'num_layers')
+  positions = getattr(config, 'positions', 'relative_bias')
   return ModelShape(
-      num_encoder_layers=getattr(config, 'num_encoder_layers', 0),
-      num_decoder_layers=config.num_decoder_layers,
+      num_encoder_layers=0 if is_decoder_only else config.num_encoder_layers,
+      num_decoder_layers=(
+          config.num_layers if is_decoder_only else config.num_decoder_layers
+      ),
       emb_dim=config.emb_dim,
       mlp_dim=config.mlp_dim,
       num_heads=config.num_heads,
@@ -65,6 +82,8 @@ def model_shape_of(config: Any) -> ModelShape:
       vocab_size=config.vocab_size,
       num_mlp_branches=len(config.mlp_activations),
       logits_via_embedding=config.logits_via_embedding,
+      num_relative_buckets=32 if positions.startswith('relative') else 0,
+      num_kv_heads=getattr(config, 'num_kv_heads', None),
   )
 
 
@@ -74,12 +93,13 @@ def forward_flops(
   """Operations of the matrix products of one forward pass.
 
   With b = batch, n = input_length, m = target_length, E = emb_dim, F = mlp_dim,
-  J = num_heads x head_dim, V = vocab_size, g = num_mlp_branches, a product of
-  [p, q] and [q, r] counting 2pqr:
+  J = num_heads x head_dim, K = num_kv_heads x head_dim (as J where keys are not
+  shared), V = vocab_size, g = num_mlp_branches, a product of [p, q] and [q, r]
+  counting 2pqr:
 
-    encoder layer   2bn (4EJ + 2nJ + (g+1)EF)
-    decoder layer   2bm (4EJ + 2mJ + (g+1)EF)
-      with cross attention: + 2bm (2EJ + 2nJ) + 2bn 2EJ
+    encoder layer   2bn (2EJ + 2EK + 2nJ + (g+1)EF)
+    decoder layer   2bm (2EJ + 2EK + 2mJ + (g+1)EF)
+      with cross attention: + 2bm (2EJ + 2nJ) + 2bn 2EK
     logits          2bm EV
 
   Attention counts every pair of positions: a causal mask saves nothing here, as
@@ -94,17 +114,19 @@ def forward_flops(
     target_length: decoder positions.
   """
   width, joined = shape.emb_dim, shape.joined_kv
+  shared = shape.joined_shared_kv
+  projections = 2 * width * (joined + shared)
   mlp = (shape.num_mlp_branches + 1) * width * shape.mlp_dim
   inputs, targets = 2.0 * batch * input_length, 2.0 * batch * target_length
   encoder_layer = inputs * (
-      4 * width * joined + 2 * input_length * joined + mlp
+      projections + 2 * input_length * joined + mlp
   )
   decoder_layer = targets * (
-      4 * width * joined + 2 * target_length * joined + mlp
+      projections + 2 * target_length * joined + mlp
   )
   if shape.num_encoder_layers:
     decoder_layer += targets * (2 * width * joined + 2 * input_length * joined)
-    decoder_layer += inputs * 2 * width * joined
+    decoder_layer += inputs * 2 * width * shared
   return (
       shape.num_encoder_layers * encoder_layer
       + shape.num_decoder_layers * decoder_layer
@@ -134,10 +156,11 @@ def count_parameters(shape: ModelShape) -> int:
   """Number of parameters of the T5 1.1 architecture with this shape.
 
   One embedding table for both stacks, one relative bias per stack, RMS norms
-  with a scale, no biases.
+  with a scale (two per layer and one per attention to another stack), no
+  biases.
   """
   width = shape.emb_dim
-  attention = 4 * width * shape.joined_kv
+  attention = 2 * width * (shape.joined_kv + shape.joined_shared_kv)
   mlp = (shape.num_mlp_branches + 1) * width * shape.mlp_dim
   relative = shape.num_heads * shape.num_relative_buckets
   total = shape.vocab_size * width

@@ -231,3 +231,41 @@ def test_a_cache_that_was_asked_for_and_is_absent_is_refused(
         1,
         converter,
     )
+
+
+def test_lengths_or_a_task_without_the_features_of_a_model_are_refused(
+    seqio, cfg, layout, text_task
+):
+  only_targets = {'targets': 16}
+  alone = seqio.Task(
+      'targets_alone',
+      source=text_task.source,
+      output_features={'targets': text_task.output_features['targets']},
+      preprocessors=[],
+      metric_fns=[],
+  )
+  for changes, converter, message in (
+      (
+          {'task_feature_lengths': only_targets},
+          seqio.EncDecFeatureConverter,
+          r"task_feature_lengths lacks the features \['inputs'\][^!]*"
+          r"EncDecFeatureConverter[^!]*needs \['inputs', 'targets'\][^!]*"
+          r"has \['targets'\][^!]*TASK_FEATURE_LENGTHS",
+      ),
+      (
+          {'mixture_or_task_name': alone},
+          seqio.EncDecFeatureConverter,
+          r"task 'targets_alone' lacks[^!]*DecoderOnlyModel",
+      ),
+      (
+          {'mixture_or_task_name': alone},
+          seqio.DecoderFeatureConverter,
+          r"task 'targets_alone' lacks[^!]*PrefixLMFeatureConverter",
+      ),
+  ):
+    with pytest.raises(ValueError, match=message):
+      datasets.make_train_reader(
+          dataclasses.replace(cfg, **changes),
+          data_layout=layout(),
+          feature_converter_cls=converter,
+      )

@@ -18,7 +18,6 @@ from t5wild.networks import transformer
 LOSS_TOLERANCE = 1e-6  # relative
 GRADIENT_TOLERANCE = 1e-5  # of each tensor's largest value
 
-
 jit = jax.jit
 
 
@@ -126,11 +125,23 @@ def test_loss_and_gradients_are_those_of_t5x(t5x, key, loss, gradients):
     assert_gradients_equal(actual_gradients, expected, GRADIENT_TOLERANCE)
 
 
-@pytest.mark.parametrize('scan_layers', [False, True])
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {},
+        {'scan_layers': True},
+        {'positions': 'relative_bias_per_layer', 'num_decoder_layers': 2},
+        {
+            'positions': 'rotary', 'num_kv_heads': 2, 'norm': 'layer',
+            'attention_softcap': 2.0, 'embedding_scale': 'inputs',
+            'scan_layers': True,
+        },
+    ],
+)  # fmt: skip
 def test_decoding_step_by_step_gives_the_logits_of_teacher_forcing(
-    config, scan_layers
+    config, changes
 ):
-  network = transformer.Transformer(config.replace(scan_layers=scan_layers))
+  network = transformer.Transformer(config.replace(**changes))
   params = init(network)['params']
   encoder, shifted, targets = make_batch()
   targets = np.maximum(targets, 1)  # the cache knows no padding
@@ -316,7 +327,6 @@ def test_queries_and_keys_can_begin_alike_and_biases_larger(
       np.testing.assert_array_equal(kernel, before[name])
 
 
-
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
@@ -324,6 +334,10 @@ def test_queries_and_keys_can_begin_alike_and_biases_larger(
         ({'dropout_rate': 1.5}, r'1\.5.*\[0, 1\)'),
         ({'emb_dim': 0}, 'emb_dim is 0.*at least 1'),
         ({'mlp_activations': ('gleu',)}, "'gleu'.*linear"),
+        (
+            {'like_attends_to_like': True, 'num_kv_heads': 2},
+            'like_attends_to_like is True with num_kv_heads = 2',
+        ),
     ],
 )
 def test_impossible_configuration_is_refused_when_built(

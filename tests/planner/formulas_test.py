@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from t5wild.networks import decoder_only
 from t5wild.planner import formulas
 
 W1 = formulas.ModelShape(
@@ -81,6 +82,36 @@ def test_one_decoder_layer_has_the_products_that_a_traced_one_has():
   assert formulas.forward_flops(
       shape, batch=batch, target_length=length
   ) == _count_products(traced.jaxpr)
+
+
+@pytest.mark.parametrize('num_kv_heads', [None, 2])
+def test_a_decoder_only_network_has_the_products_that_are_counted(
+    num_kv_heads
+):
+  config = decoder_only.TransformerConfig(
+      vocab_size=50, emb_dim=16, num_heads=4, num_kv_heads=num_kv_heads,
+      head_dim=8, mlp_dim=40, num_layers=3, positions='rotary',
+      mlp_activations=('silu', 'linear'),
+  )  # fmt: skip
+  network = decoder_only.DecoderWrapper(config)
+  tokens = jax.ShapeDtypeStruct((2, 24), jnp.int32)
+
+  def init(key, tokens):
+    return network.init(key, tokens, tokens, enable_dropout=False)['params']
+
+  def forward(params, tokens):
+    return network.apply(
+        {'params': params}, tokens, tokens, enable_dropout=False
+    )
+
+  params = jax.eval_shape(init, jax.random.key(0), tokens)
+  shape = formulas.model_shape_of(config)
+  assert formulas.forward_flops(
+      shape, batch=2, target_length=24
+  ) == _count_products(jax.make_jaxpr(forward)(params, tokens).jaxpr)
+  assert formulas.count_parameters(shape) == sum(
+      x.size for x in jax.tree.leaves(params)
+  )
 
 
 def test_flops_grow_linearly_with_the_batch():
