@@ -110,7 +110,9 @@ def make_batch(workload: Workload, *, index: int = 0) -> dict[str, jax.Array]:
   return jax.device_put(synthetic.make_batch(workload.data, index=index))
 
 
-def make_model(workload: Workload) -> encoder_decoder.EncoderDecoderModel:
+def make_model(
+    workload: Workload, **model_arguments: Any
+) -> encoder_decoder.EncoderDecoderModel:
   """t5wild's model with Adafactor."""
   vocabulary = vocabularies.ByteVocabulary(extra_ids=125)
   return encoder_decoder.EncoderDecoderModel(
@@ -123,6 +125,7 @@ def make_model(workload: Workload) -> encoder_decoder.EncoderDecoderModel:
           logical_factor_rules=adafactor.standard_logical_factor_rules(),
       ),
       z_loss=Z_LOSS,
+      **model_arguments,
   )
 
 
