@@ -33,6 +33,7 @@ _FLOORS = {
     'evaluator': 5, 'trainer': 5,
     'training_plan': 5.5,
     'training_data': 5.7,
+    'inference_state': 5.7,
     'assembly': 6,
     'burn_in': 7, 'eval': 7, 'infer': 7, 'planner': 7, 'precompile': 7,
     'tasks': 7, 'train': 7,
