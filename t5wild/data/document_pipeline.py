@@ -17,6 +17,10 @@ _DOCUMENTS = 16
 _MERGED_DOCUMENTS = 64
 
 
+class PlanOnly:
+  """Stands for a data set where only an objective's plan is wanted."""
+
+
 def tokenize_documents(dataset: Any, output_features: Any) -> Any:
   """seqio preprocessor: text in `targets` to ids, in order.
 
@@ -38,13 +42,16 @@ def apply(dataset: Any, objective: examples.Objective) -> Any:
   """Makes examples of documents, a fresh key each (seqio's map seeds).
 
   Args:
-    dataset: tf.data.Dataset of {'targets': int32 [tokens]}.
+    dataset: tf.data.Dataset of {'targets': int32 [tokens]}, or `PlanOnly()`.
     objective: what to make of them.
 
   Returns:
     tf.data.Dataset of {'inputs', 'targets'}, or of {'targets'} where the
-    objective is concatenated: int32 [tokens], without end of sequence.
+    objective is concatenated: int32 [tokens], without end of sequence. The
+    objective itself for `PlanOnly()`.
   """
+  if isinstance(dataset, PlanOnly):
+    return objective
   import seqio
   import tensorflow as tf
 

@@ -10,7 +10,7 @@ leave room for it. TensorFlow and seqio are imported when an objective is
 called, not before; `examples` has the core.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from t5wild.data import denoisers as denoisers_lib
@@ -23,6 +23,30 @@ from t5wild.data import ul2 as ul2_lib
 # Named here by gin files: `objectives.Denoiser`.
 Denoiser = ul2_lib.Denoiser
 tokenize_documents = document_pipeline.tokenize_documents
+
+
+def plan_of(
+    objective: Callable[..., Any],
+    *,
+    sequence_length: Mapping[str, int],
+    output_features: Mapping[str, Any],
+) -> examples.Objective:
+  """Gives what an objective plans, for `examples.make_examples`.
+
+  No TensorFlow and no seqio: a reader of records makes its examples so, with
+  the same bits.
+
+  Args:
+    objective: one of this module, its arguments set by gin or functools.
+    sequence_length: lengths of the features.
+    output_features: anything with `vocabulary` and `add_eos`, by name.
+
+  Returns:
+    The plan.
+  """
+  return objective(
+      document_pipeline.PlanOnly(), sequence_length, output_features
+  )
 
 
 def span_corruption(

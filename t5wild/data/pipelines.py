@@ -86,6 +86,8 @@ def with_options(dataset: Any) -> Any:
   options.deterministic = True
   options.threading.private_threadpool_size = _NUM_THREADS
   options.threading.max_intra_op_parallelism = 1
+  # One call an example for maps that follow each other, as seqio's do.
+  options.experimental_optimization.map_fusion = True
   # Python code of ours in a pipeline is a function of its arguments.
   options.experimental_external_state_policy = (
       tf.data.experimental.ExternalStatePolicy.IGNORE

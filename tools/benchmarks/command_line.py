@@ -14,6 +14,7 @@ _COMMANDS = {
     'remat': 'time and temporary memory of each remat policy',
     'start': 'process start to the first finished step, cache cold and warm',
     'checkpoint': 'saving and restoring a state of 2 GB',
+    'objectives': 'examples of span corruption and UL2 per CPU-second',
     'decode': 'tokens decoded per CPU-second: greedy, beam search, top-k',
     'scale': 'T5 1.1 XXL compiled for 256 virtual CPU devices',
     'peers': 'T5X and Hugging Face T5, where they are installed',
