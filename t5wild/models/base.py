@@ -237,7 +237,7 @@ class BaseTransformerModel(BaseModel):
         z_loss=self._z_loss,
         loss_normalizing_factor=normalizer,
     )
-    return loss, self._compute_metrics(
+    metrics = self._compute_metrics(
         logits=logits,
         targets=targets,
         mask=weights,
@@ -245,6 +245,7 @@ class BaseTransformerModel(BaseModel):
         z_loss=z_loss,
         segment_ids=_segment_ids_by_feature(batch),
     )
+    return loss, base_metrics.undo_normalizer_per_token(metrics, normalizer)
 
   def _compute_metrics(
       self,

@@ -10,6 +10,13 @@ from jax import numpy as jnp
 
 from t5wild import metrics as metrics_lib
 
+_PER_TOKEN = frozenset({
+    'loss_per_nonpadding_target_token',
+    'loss_per_all_target_tokens',
+    'z_loss_per_all_target_tokens',
+    'cross_ent_loss_per_all_target_tokens',
+})
+
 
 def compute_weighted_accuracy(
     logits: jax.Array,
@@ -96,6 +103,28 @@ def compute_base_metrics(
   if segment_ids is not None:
     metrics.update(_padding_metrics(segment_ids))
   return metrics
+
+
+def undo_normalizer_per_token(
+    metrics: metrics_lib.MetricsMap, normalizer: jax.Array | float | None
+) -> metrics_lib.MetricsMap:
+  """Metrics whose losses per token are that, whatever normalised the loss.
+
+  T5X divides a loss that was divided by `loss_normalizing_factor` a second time
+  by the number of tokens.
+
+  Args:
+    metrics: of a batch.
+    normalizer: what its loss was divided by; None means nothing.
+  """
+  if normalizer is None:
+    return metrics
+  return {
+      name: metric.replace(total=metric.total * normalizer)
+      if name in _PER_TOKEN and isinstance(metric, clu_metrics.Average)
+      else metric
+      for name, metric in metrics.items()
+  }
 
 
 def _timing_metrics(num_examples: int, length: int) -> metrics_lib.MetricsMap:

@@ -121,6 +121,20 @@ def test_annotated_microbatches_add_up_to_the_whole_batch(factor):
   )
 
 
+@pytest.mark.parametrize('factor', [3.0, 'NUM_REAL_TARGET_TOKENS'])
+def test_loss_per_token_does_not_depend_on_the_normaliser(factor):
+  params, batch = _make_params(), _make_batch()
+  model = _make_model(loss_normalizing_factor=factor, z_loss=0.01)
+  _, metrics = model.eval_fn(params, batch)
+  _, plain = _make_model(z_loss=0.01).eval_fn(params, batch)
+  names = [name for name in plain if 'loss_per_' in name]
+  assert len(names) == 4
+  for name in names:
+    np.testing.assert_allclose(
+        metrics[name].compute(), plain[name].compute(), rtol=1e-6
+    )
+
+
 def test_only_special_normalisers_annotate_one():
   batch = _make_batch()
   for factor in (None, 3.0):
