@@ -119,3 +119,53 @@ def losses(logits, targets):
   """Cross entropy of each target: [batch, length]."""
   log_p = jax.nn.log_softmax(logits)
   return -jnp.take_along_axis(log_p, targets[..., None], -1)[..., 0]
+
+
+@functools.partial(
+    jax.jit, static_argnums=0, static_argnames='length',
+    compiler_options=QUICK,
+)
+def take_step(network, params, cache, tokens, *, length):
+  logits, changed = network.apply(
+      {'params': params, 'cache': cache},
+      tokens[:, None],
+      tokens[:, None],
+      enable_dropout=False,
+      decode=True,
+      max_decode_length=length,
+      mutable=['cache'],
+  )
+  return logits[:, 0], changed['cache']
+
+
+@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)
+def make_cache(network, params, tokens):
+  _, made = network.apply(
+      {'params': params},
+      tokens,
+      jnp.ones_like(tokens),
+      enable_dropout=False,
+      decode=True,
+      mutable=['cache'],
+  )
+  return made['cache']
+
+
+@functools.partial(
+    jax.jit, static_argnums=0, static_argnames='is_prefix',
+    compiler_options=QUICK,
+)
+def prefill(network, params, prompts, is_prompt, *, is_prefix):
+  """A cache with all but the last token of each prompt, and their number."""
+  lengths = is_prompt.sum(-1) - 1
+  _, filled = network.apply(
+      {'params': params},
+      prompts,
+      is_prompt,
+      decoder_causal_attention=is_prompt if is_prefix else None,
+      enable_dropout=False,
+      prefill=True,
+      prefill_lengths=lengths,
+      mutable=['cache'],
+  )
+  return filled['cache'], lengths
