@@ -43,7 +43,12 @@ class Rule(Protocol):
     """Says how many random words it takes for a chunk."""
 
   def apply(
-      self, tokens: np.ndarray, words: np.ndarray, *, first_sentinel: int
+      self,
+      tokens: np.ndarray,
+      words: np.ndarray,
+      *,
+      first_sentinel: int,
+      lengths: np.ndarray | None = None,
   ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
     """Makes inputs and targets.
 
@@ -51,6 +56,8 @@ class Rule(Protocol):
       tokens: int32 [rows, tokens_length].
       words: uint64 [rows, words], random, at least `num_words` of them.
       first_sentinel: id of the first sentinel; the next one's is one less.
+      lengths: int64 [rows], where rows end; None for rows that are full. A row
+        becomes the same, however long the others are.
 
     Returns:
       (inputs, targets), without end of sequence.
@@ -100,11 +107,27 @@ class SpanDenoiser:
     return spans.num_words(self.plan(tokens_length))
 
   def apply(
-      self, tokens: np.ndarray, words: np.ndarray, *, first_sentinel: int
+      self,
+      tokens: np.ndarray,
+      words: np.ndarray,
+      *,
+      first_sentinel: int,
+      lengths: np.ndarray | None = None,
   ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
     """See `Rule.apply`."""
-    noise = spans.noise_of_spans(self.plan(tokens.shape[1]), words)
-    return spans.replace_noise(tokens, noise, first_sentinel=first_sentinel)
+    if lengths is None:
+      noise = spans.noise_of_spans(self.plan(tokens.shape[1]), words)
+    else:
+      mean = self.mean_noise_span_length
+      noise = spans.noise_of_short_rows(
+          lengths,
+          words,
+          noise_density=self.noise_density,
+          mean_noise_span_length=math.inf if mean is None else mean,
+      )
+    return spans.replace_noise(
+        tokens, noise, first_sentinel=first_sentinel, lengths=lengths
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,13 +173,27 @@ class IidDenoiser:
     return tokens_length if self._num_noise(tokens_length) else 0
 
   def apply(
-      self, tokens: np.ndarray, words: np.ndarray, *, first_sentinel: int
+      self,
+      tokens: np.ndarray,
+      words: np.ndarray,
+      *,
+      first_sentinel: int,
+      lengths: np.ndarray | None = None,
   ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
     """See `Rule.apply`."""
     num_rows, length = tokens.shape
-    noise = np.zeros((num_rows, length), bool)
-    count = self._num_noise(length)
-    if count:
-      chosen = random_words.choose(words[:, :length], count=count)
+    columns = np.full(num_rows, length) if lengths is None else lengths
+    counts = np.array([self._num_noise(x) for x in columns.tolist()], np.int64)
+    # One column more, for what rows of fewer hidden tokens do not choose.
+    noise = np.zeros((num_rows, length + 1), bool)
+    if counts.any():
+      chosen = random_words.choose_some(
+          words[:, :length], counts=counts, columns=columns, none=length
+      )
       noise[np.arange(num_rows)[:, np.newaxis], chosen] = True
-    return spans.replace_noise(tokens, noise, first_sentinel=first_sentinel)
+    return spans.replace_noise(
+        tokens,
+        noise[:, :-1],
+        first_sentinel=first_sentinel,
+        lengths=lengths,
+    )

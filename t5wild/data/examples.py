@@ -7,7 +7,7 @@ function of (its tokens, its key) alone, whatever other documents are around
 it and whoever reads it, a seqio task or a record reader.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
 
 import numpy as np
@@ -60,6 +60,14 @@ class Objective:
   is_concatenated: bool = False
   document_end: int | None = None
   merge_documents: bool = False
+
+  def __post_init__(self):
+    """Refuses chunks of nothing."""
+    if self.min_tokens < 1:
+      raise ValueError(
+          f'min_tokens is {self.min_tokens!r}: expected at least 1, the fewest '
+          "tokens that make an example. Set the objective's min_tokens."
+      )
 
   @property
   def words_per_chunk(self) -> int:
@@ -190,20 +198,24 @@ def _draw_ingredients(
 def _apply_rules(
     tokens: np.ndarray, chunks: _Chunks, objective: Objective
 ) -> tuple[rows_lib.Rows, rows_lib.Rows, np.ndarray]:
-  """Turns chunks, those together that have the same rule and length.
+  """Turns chunks, those of the same rule together.
 
   Returns:
     (inputs, targets, the chunk that each row is of).
   """
   parts: list[tuple[rows_lib.Rows, rows_lib.Rows]] = []
   order: list[np.ndarray] = [np.zeros(0, np.int64)]
-  for group in _groups(chunks):
+  for group, is_full in _groups(chunks, objective):
     ingredient = objective.ingredients[int(chunks.ingredients[group[0]])]
-    places = np.arange(chunks.lengths[group[0]])
+    lengths = chunks.lengths[group]
+    places = np.arange(int(lengths.max()))
+    where = chunks.starts[group][:, np.newaxis] + places
     inputs, targets = ingredient.rule.apply(
-        tokens[chunks.starts[group][:, np.newaxis] + places],
+        # What lies beyond the end of a short chunk is not looked at.
+        tokens[where if is_full else np.minimum(where, tokens.size - 1)],
         chunks.words[group],
         first_sentinel=objective.first_sentinel,
+        lengths=None if is_full else lengths,
     )
     parts.append((rows_lib.prepend(ingredient.mode, inputs), targets))
     order.append(group)
@@ -214,15 +226,14 @@ def _apply_rules(
   )
 
 
-def _groups(chunks: _Chunks) -> list[np.ndarray]:
-  """Numbers of the chunks of one rule and length, at most `_MAX_ROWS` each."""
-  if not chunks.starts.size:
-    return []
-  order = np.lexsort((chunks.lengths, chunks.ingredients))
-  same = (np.diff(chunks.lengths[order]) == 0) & (
-      np.diff(chunks.ingredients[order]) == 0
-  )
-  groups = []
-  for group in np.split(order, np.flatnonzero(~same) + 1):
-    groups += np.split(group, range(_MAX_ROWS, group.size, _MAX_ROWS))
-  return groups
+def _groups(
+    chunks: _Chunks, objective: Objective
+) -> Iterator[tuple[np.ndarray, bool]]:
+  """Numbers of the chunks of one rule, at most `_MAX_ROWS`; are they full?"""
+  for index, ingredient in enumerate(objective.ingredients):
+    is_of_it = chunks.ingredients == index
+    is_full = chunks.lengths == ingredient.tokens_length
+    for some_are_full in (True, False):
+      group = np.flatnonzero(is_of_it & (is_full == some_are_full))
+      for start in range(0, group.size, _MAX_ROWS):
+        yield group[start : start + _MAX_ROWS], some_are_full

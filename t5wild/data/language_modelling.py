@@ -31,11 +31,20 @@ class CausalLM:
     return 0
 
   def apply(
-      self, tokens: np.ndarray, words: np.ndarray, *, first_sentinel: int
+      self,
+      tokens: np.ndarray,
+      words: np.ndarray,
+      *,
+      first_sentinel: int,
+      lengths: np.ndarray | None = None,
   ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
     """See `denoisers.Rule.apply`."""
     del words, first_sentinel
-    return rows_lib.no_tokens(tokens.shape[0]), rows_lib.from_matrix(tokens)
+    stops = _stops(tokens, lengths)
+    return (
+        rows_lib.no_tokens(tokens.shape[0]),
+        _slices(tokens, np.zeros_like(stops), stops),
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,19 +70,21 @@ class PrefixLM:
           "1.0), or to 'lengths'."
       )
 
-  def _bounds(self, tokens_length: int) -> tuple[int, int]:
-    """Fewest and most tokens of the prefix."""
-    if tokens_length < 2:
-      return 0, 0
+  def _bounds(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fewest and most tokens of the prefix, of rows of these lengths."""
     fewest, most = (
-        min(max(round(fraction * tokens_length), 1), tokens_length - 1)
+        np.clip(
+            np.rint(fraction * lengths).astype(np.int64),
+            lengths > 1,
+            np.maximum(lengths - 1, 0),
+        )
         for fraction in (self.shortest, self.longest)
     )
     return fewest, most
 
   def lengths(self, tokens_length: int) -> denoisers.Lengths:
     """See `denoisers.Rule.lengths`; exact where the split is fixed."""
-    fewest, most = self._bounds(tokens_length)
+    fewest, most = map(int, self._bounds(np.int64(tokens_length)))
     return denoisers.Lengths(
         inputs=most,
         targets=tokens_length - fewest,
@@ -87,19 +98,30 @@ class PrefixLM:
     return int(self.shortest < self.longest)
 
   def apply(
-      self, tokens: np.ndarray, words: np.ndarray, *, first_sentinel: int
+      self,
+      tokens: np.ndarray,
+      words: np.ndarray,
+      *,
+      first_sentinel: int,
+      lengths: np.ndarray | None = None,
   ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
     """See `denoisers.Rule.apply`."""
     del first_sentinel
-    num_rows, length = tokens.shape
-    fewest, most = self._bounds(length)
-    split = np.full(num_rows, fewest)
-    if fewest < most:
-      split += random_words.below(words[:, 0], most - fewest + 1)
+    stops = _stops(tokens, lengths)
+    split, most = self._bounds(stops)
+    if self.num_words(tokens.shape[1]):
+      split = split + random_words.below(words[:, 0], most - split + 1)
     return (
         _slices(tokens, np.zeros_like(split), split),
-        _slices(tokens, split, np.full(num_rows, length)),
+        _slices(tokens, split, stops),
     )
+
+
+def _stops(tokens: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
+  """Where rows end: int64 [rows]."""
+  if lengths is not None:
+    return lengths
+  return np.full(tokens.shape[0], tokens.shape[1], np.int64)
 
 
 def _slices(
@@ -154,18 +176,24 @@ class FillInTheMiddle:
     return 2
 
   def apply(
-      self, tokens: np.ndarray, words: np.ndarray, *, first_sentinel: int
+      self,
+      tokens: np.ndarray,
+      words: np.ndarray,
+      *,
+      first_sentinel: int,
+      lengths: np.ndarray | None = None,
   ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
     """See `denoisers.Rule.apply`."""
-    num_rows, length = tokens.shape
+    num_rows = tokens.shape[0]
+    ends = _stops(tokens, lengths)
     # Two different places of length + 1: the second is drawn among the others.
-    one = random_words.below(words[:, 0], length + 1)
-    two = random_words.below(words[:, 1], length)
+    one = random_words.below(words[:, 0], ends + 1)
+    two = random_words.below(words[:, 1], ends)
     two += two >= one
     starts, stops = np.minimum(one, two), np.maximum(one, two)
     prefix = _slices(tokens, np.zeros_like(starts), starts)
     middle = _slices(tokens, starts, stops)
-    suffix = _slices(tokens, stops, np.full(num_rows, length))
+    suffix = _slices(tokens, stops, ends)
     marks = self.marks or tuple(first_sentinel - i for i in range(3))
     mark_p, mark_s, mark_m = (
         rows_lib.from_matrix(np.full((num_rows, 1), mark, np.int32))

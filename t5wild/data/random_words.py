@@ -64,6 +64,33 @@ def choose(words: np.ndarray, *, count: int) -> np.ndarray:
   return (numbered & low).astype(np.int64)
 
 
+def choose_some(
+    words: np.ndarray, *, counts: np.ndarray, columns: np.ndarray, none: int
+) -> np.ndarray:
+  """`choose` for rows of different counts and numbers of columns.
+
+  Args:
+    words: uint64 [rows, columns].
+    counts: int64 [rows], columns to choose; the largest is at least 1.
+    columns: int64 [rows], the first so many may be chosen.
+    none: stands where a row has fewer than the largest count.
+
+  Returns:
+    int64 [rows, largest count], in no order.
+  """
+  most = int(counts.max())
+  width = words.shape[1]
+  numbers = np.arange(width, dtype=np.uint64)
+  low = np.uint64((1 << (width - 1).bit_length()) - 1)
+  numbered = (words & ~low) | numbers
+  numbered[numbers >= columns[:, np.newaxis].astype(np.uint64)] = _WORD
+  if most < width:
+    numbered = np.partition(numbered, most - 1, axis=1)[:, :most]
+  numbered = np.sort(numbered, axis=1)
+  chosen = (numbered & low).astype(np.int64)
+  return np.where(np.arange(most) < counts[:, np.newaxis], chosen, none)
+
+
 def below(words: np.ndarray, bounds: np.ndarray | int) -> np.ndarray:
   """Whole numbers from 0 to below the bounds, equally likely: int64."""
   return (words % np.asarray(bounds, np.uint64)).astype(np.int64)

@@ -234,8 +234,74 @@ def noise_of_spans(plan: SpanPlan, words: np.ndarray) -> np.ndarray:
   return np.cumsum(edges[:, :-1], axis=1, dtype=np.int8).view(bool)
 
 
+def noise_of_short_rows(
+    lengths: np.ndarray,
+    words: np.ndarray,
+    *,
+    noise_density: float,
+    mean_noise_span_length: float,
+) -> np.ndarray:
+  """`noise_of_spans` for rows of different lengths, with the same draws.
+
+  Args:
+    lengths: int64 [rows], tokens of each row.
+    words: uint64 [rows, words], at least `num_words` of the longest row.
+    noise_density: see `plan_for_tokens`.
+    mean_noise_span_length: see `plan_for_tokens`.
+
+  Returns:
+    bool [rows, longest length], False after a row's end.
+  """
+  num_noise = np.rint(lengths * noise_density).astype(np.int64)
+  num_noise = np.clip(num_noise, lengths > 1, np.maximum(lengths - 1, 0))
+  num_text = lengths - num_noise
+  num_spans = np.rint(num_noise / mean_noise_span_length).astype(np.int64)
+  num_spans = np.minimum(np.maximum(num_spans, 1), num_noise)
+  num_spans = np.minimum(num_spans, num_text)
+  noise = _split_rows_at_random(num_noise, num_spans, words, num_noise * 0)
+  text = _split_rows_at_random(
+      num_text, num_spans, words, np.maximum(num_noise - 1, 0)
+  )
+  # Rows of fewer spans have empty ones at their end, where the last one stops.
+  rows = np.arange(lengths.size)[:, np.newaxis]
+  edges = np.zeros((lengths.size, int(lengths.max(initial=0)) + 1), np.int8)
+  edges[rows, text[:, 1:] + noise[:, :-1]] = 1
+  edges[rows, text[:, 1:] + noise[:, 1:]] = -1
+  marked = np.cumsum(edges[:, :-1], axis=1, dtype=np.int8)
+  return marked > 0
+
+
+def _split_rows_at_random(
+    totals: np.ndarray,
+    num_parts: np.ndarray,
+    words: np.ndarray,
+    first_words: np.ndarray,
+) -> np.ndarray:
+  """`_split_at_random` for each row, its bounds filled up with its total."""
+  most = max(int(num_parts.max(initial=0)) - 1, 0)  # cuts
+  bounds = np.zeros((totals.size, most + 2), np.int64)
+  bounds[:, -1] = totals
+  if not most:
+    return bounds
+  columns = np.arange(max(int(totals.max()) - 1, most))
+  places = np.minimum(first_words[:, np.newaxis] + columns, words.shape[1] - 1)
+  chosen = random_words.choose_some(
+      np.take_along_axis(words, places, axis=1),
+      counts=np.maximum(num_parts - 1, 0),
+      columns=totals - 1,
+      none=-1,
+  )
+  cuts = np.where(chosen < 0, totals[:, np.newaxis], chosen + 1)
+  bounds[:, 1:-1] = np.sort(cuts, axis=1)
+  return bounds
+
+
 def replace_noise(
-    tokens: np.ndarray, noise: np.ndarray, *, first_sentinel: int
+    tokens: np.ndarray,
+    noise: np.ndarray,
+    *,
+    first_sentinel: int,
+    lengths: np.ndarray | None = None,
 ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
   """Replaces each run of noise by a sentinel, and asks for them as targets.
 
@@ -243,6 +309,7 @@ def replace_noise(
     tokens: int32 [rows, tokens_length].
     noise: bool [rows, tokens_length].
     first_sentinel: id of a row's first run; the next one's is one less.
+    lengths: int64 [rows], where rows end; None for rows that are full.
 
   Returns:
     (inputs, targets): the text with its runs replaced; each sentinel followed
@@ -261,9 +328,12 @@ def replace_noise(
   # the token before the run was: a column in front makes sure there is one.
   with_sentinels = tokens.copy()
   with_sentinels[rows, places] = sentinels
+  keep = ~noise | starts
+  if lengths is not None:
+    keep &= np.arange(length) < lengths[:, np.newaxis]
   inputs = rows_lib.Rows(
-      values=with_sentinels[~noise | starts],
-      lengths=length - num_noise + runs,
+      values=with_sentinels[keep],
+      lengths=(length if lengths is None else lengths) - num_noise + runs,
   )
   with_sentinels = np.empty((num_rows, length + 1), np.int32)
   with_sentinels[:, 1:] = tokens

@@ -118,6 +118,33 @@ def test_without_a_mean_the_end_of_the_text_is_one_span(density, size):
     assert inputs[-1] == targets[0] == VOCAB_SIZE - 1
 
 
+@settings
+@hypothesis.given(
+    rules, strategies.lists(sizes, min_size=1, max_size=6)
+)
+def test_a_short_row_becomes_the_same_however_long_the_others_are(rule, sizes):
+  lengths = np.array(sizes)
+  shape = (len(sizes), max(sizes))
+  tokens = np.random.default_rng(0).integers(3, 259, shape, np.int32)
+  words = random_words.draw(
+      (0, 0), num_rows=len(sizes), words_per_row=rule.num_words(301)
+  )
+  inputs, targets = (
+      rows.split()
+      for rows in rule.apply(
+          tokens, words, first_sentinel=1999, lengths=lengths
+      )
+  )
+  for row, size in enumerate(sizes):
+    alone = rule.apply(
+        tokens[row : row + 1, :size],
+        words[row : row + 1],
+        first_sentinel=1999,
+    )
+    np.testing.assert_array_equal(inputs[row], alone[0].values)
+    np.testing.assert_array_equal(targets[row], alone[1].values)
+
+
 def test_single_tokens_are_hidden_evenly():
   rule = denoisers.IidDenoiser(noise_density=0.25)
   words = random_words.draw((5, 5), num_rows=2000, words_per_row=8)

@@ -7,6 +7,7 @@ import dataclasses
 import hypothesis
 from hypothesis import strategies
 import numpy as np
+import pytest
 
 from t5wild.data import denoisers
 from t5wild.data import examples
@@ -234,6 +235,11 @@ def test_concatenated_examples_are_inputs_followed_by_targets():
   ):
     assert not none.size
     np.testing.assert_array_equal(both, np.concatenate([inputs, targets]))
+
+
+def test_chunks_of_nothing_are_refused():
+  with pytest.raises(ValueError, match='min_tokens is 0.*at least 1.*Set'):
+    dataclasses.replace(MIXTURE, min_tokens=0)
 
 
 def test_no_document_makes_no_example():

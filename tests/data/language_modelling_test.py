@@ -18,6 +18,15 @@ settings = hypothesis.settings(deadline=None, max_examples=100)
 sizes = strategies.integers(1, 200)
 fractions = strategies.floats(0.0, 1.0)
 orders = strategies.sampled_from([PSM, SPM])
+rules = strategies.one_of(
+    strategies.just(language_modelling.CausalLM()),
+    strategies.builds(
+        language_modelling.PrefixLM,
+        shortest=strategies.floats(0.0, 0.5),
+        longest=strategies.floats(0.5, 1.0),
+    ),
+    strategies.builds(language_modelling.FillInTheMiddle, order=orders),
+)
 
 
 def applied(rule, size, *, key=(0, 0), num_rows=3):
@@ -124,6 +133,33 @@ def test_every_middle_is_as_likely():
   assert set(found) == middles
   # 1000 each, +- 29; 5 deviations are allowed.
   assert all(abs(found.count(x) - 1000) < 5 * 29 for x in middles)
+
+
+@settings
+@hypothesis.given(
+    rules, strategies.lists(sizes, min_size=1, max_size=6)
+)
+def test_a_short_row_becomes_the_same_however_long_the_others_are(rule, sizes):
+  lengths = np.array(sizes)
+  shape = (len(sizes), max(sizes))
+  tokens = np.random.default_rng(0).integers(3, 259, shape, np.int32)
+  words = random_words.draw(
+      (0, 0), num_rows=len(sizes), words_per_row=rule.num_words(301)
+  )
+  inputs, targets = (
+      rows.split()
+      for rows in rule.apply(
+          tokens, words, first_sentinel=1999, lengths=lengths
+      )
+  )
+  for row, size in enumerate(sizes):
+    alone = rule.apply(
+        tokens[row : row + 1, :size],
+        words[row : row + 1],
+        first_sentinel=1999,
+    )
+    np.testing.assert_array_equal(inputs[row], alone[0].values)
+    np.testing.assert_array_equal(targets[row], alone[1].values)
 
 
 def test_text_without_marks_is_given_back_and_half_marked_text_is_refused():
