@@ -86,6 +86,7 @@ setuptools.setup(
         'cuda13': ['jax[cuda13]>=0.10.2,<0.13'],
         'tpu': ['jax[tpu]>=0.10.2,<0.13'],
         'test': _TEST,
+        'metrics': ['rouge-score>=0.1.2,<0.2', 'sacrebleu>=2.4,<3'],
         'hf': ['safetensors>=0.4,<1', 'transformers>=4.50,<6'],
     },
     entry_points={'console_scripts': ['t5wild = t5wild.cli:main']},
