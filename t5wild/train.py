@@ -3,10 +3,8 @@
 """The training binary: `t5wild train` and `python -m t5wild.train`."""
 
 from collections.abc import Callable, Mapping, Sequence
-import os
 import sys
 import threading
-import traceback
 from typing import Any
 
 from absl import flags
@@ -14,6 +12,7 @@ from absl import logging
 import gin
 
 from t5wild import assembly
+from t5wild import command_line
 from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import gin_utils
@@ -21,7 +20,6 @@ from t5wild import training_plan
 from t5wild.checkpoints import manager
 from t5wild.data import datasets
 from t5wild.data import documents
-from t5wild.partitioning import distributed
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
 from t5wild.trainer import profiling
@@ -116,80 +114,17 @@ def train(  # noqa: PLR0913 -- T5X's signature
 
 def define_flags() -> None:
   """Defines the command line, once, with T5X's names."""
-  if 'gin_file' in flags.FLAGS:
-    return
-  gin_utils.define_gin_flags()
-  flags.DEFINE_bool('dry_run', False, 'Print what would be trained and exit.')
-  flags.DEFINE_string('tfds_data_dir', None, 'Folder of TFDS data sets.')
-  flags.DEFINE_list(
-      'seqio_additional_cache_dirs', [], 'More folders of cached tasks.'
-  )
-  flags.DEFINE_bool('multiprocess_gpu', False, 'Start jax.distributed.')
-  flags.DEFINE_string('coordinator_address', None, 'host:port of process 0.')
-  flags.DEFINE_integer('process_count', None, 'Number of processes.')
-  flags.DEFINE_integer('process_index', None, 'Index of this process.')
-  flags.DEFINE_integer(
-      'initialization_timeout', None, 'Seconds to wait for all processes.'
-  )
-  for name in ('jax_backend', 'jax_backend_target', 'jax_xla_backend'):
-    if name not in flags.FLAGS:
-      flags.DEFINE_string(name, None, 'Accepted as T5X users pass it.')
+  command_line.define_flags()
+  if 'dry_run' not in flags.FLAGS:
+    flags.DEFINE_bool('dry_run', False, 'Print what would be trained and exit.')
 
 
 def _help() -> str:
   return (
       'usage: t5wild train --gin_file=FILE ... [--gin.NAME=VALUE ...]\n\n'
       'Trains as the gin files say; later files and flags win.\n\n'
-      + flags.FLAGS.module_help(__name__)
-      + flags.FLAGS.module_help(gin_utils.__name__)
+      + command_line.flags_help(__name__)
   )
-
-
-def _start_processes() -> None:
-  values = flags.FLAGS
-  distributed.start(
-      multiprocess_gpu=values.multiprocess_gpu,
-      coordinator_address=values.coordinator_address,
-      process_count=values.process_count,
-      process_index=values.process_index,
-      timeout_seconds=values.initialization_timeout,
-  )
-
-
-def _parse_gin() -> None:
-  # Recipes say `import __main__ as train_script`, whatever was started.
-  sys.modules['__main__'].train = train
-  gin_utils.parse_gin_flags(
-      flags.FLAGS.gin_search_paths,
-      flags.FLAGS.gin_file,
-      flags.FLAGS.gin_bindings,
-  )
-
-
-def _use_data_dirs() -> None:
-  if flags.FLAGS.tfds_data_dir or flags.FLAGS.seqio_additional_cache_dirs:
-    datasets.set_data_dirs(
-        tfds_data_dir=flags.FLAGS.tfds_data_dir,
-        cache_dirs=flags.FLAGS.seqio_additional_cache_dirs,
-    )
-
-
-def _complaint(error: BaseException) -> str:
-  """What to tell of a bad recipe: our message, or how foreign code failed.
-
-  A message of ours says what to mend; where other people's code raised it, the
-  place is needed too.
-  """
-  # gin adds a line on the function it called, which is always `train`.
-  message = str(error).split('\n  In call to configurable')[0]
-  cause = error
-  while cause.__cause__ is not None:
-    cause = cause.__cause__
-  frames = traceback.extract_tb(cause.__traceback__)
-  ours = os.path.dirname(os.path.abspath(__file__)) + os.sep
-  if frames and not frames[-1].filename.startswith(ours):
-    message = ''.join(traceback.format_exception(cause)) + message
-  return message
 
 
 def run(argv: Sequence[str]) -> int:
@@ -206,22 +141,19 @@ def run(argv: Sequence[str]) -> int:
     print(_help())  # noqa: T201 -- the product
     return exit_codes.DONE.code
   try:
-    flags.FLAGS(gin_utils.rewrite_gin_args(list(argv)))
+    command_line.parse_flags(argv)
   except flags.Error as error:
     print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
     return exit_codes.BAD_CONFIG.code
-  logging.use_absl_handler()
-  if not flags.FLAGS['verbosity'].present:
-    logging.set_verbosity(logging.INFO)
   try:
-    _start_processes()
-    _parse_gin()
+    command_line.start_processes()
+    command_line.parse_gin(train=train)
   except (gin_utils.GinError, ValueError) as error:
     print(error, file=sys.stderr)  # noqa: T201 -- the message is the product
     return exit_codes.BAD_CONFIG.code
   logging.info('Compilation cache: %s', compilation_cache.start())
   try:
-    _use_data_dirs()
+    command_line.use_data_dirs()
     gin.get_configurable(train)(dry_run=flags.FLAGS.dry_run)
   except preemption.Preempted as error:
     logging.warning('%s', error)
@@ -232,7 +164,7 @@ def run(argv: Sequence[str]) -> int:
   except (ValueError, LookupError, OSError, TypeError) as error:
     if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):
       raise
-    print(_complaint(error), file=sys.stderr)  # noqa: T201 -- the product
+    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
 

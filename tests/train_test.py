@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from t5wild import command_line
 from t5wild import train as train_module
 from t5wild import training_plan
 from t5wild.data import documents
@@ -27,13 +28,13 @@ def test_a_message_of_ours_comes_without_a_traceback():
           **{name: None for name in _fields()} | {'use_orbax': False}
       )
   )
-  said = train_module._complaint(error)
+  said = command_line.complaint(error)
   assert said.startswith('use_orbax = False')
   assert 'Traceback' not in said
 
 
 def test_what_other_code_raised_comes_with_its_place():
-  said = train_module._complaint(_as_bad_plan(lambda: int('x')))
+  said = command_line.complaint(_as_bad_plan(lambda: int('x')))
   assert 'Traceback' in said
   assert 'train_test.py' in said
   assert said.endswith("invalid literal for int() with base 10: 'x'")
@@ -41,7 +42,7 @@ def test_what_other_code_raised_comes_with_its_place():
 
 def test_the_line_that_gin_adds_is_left_out():
   error = ValueError("bad\n  In call to configurable 'train' (<function>)")
-  assert train_module._complaint(error) == 'bad'
+  assert command_line.complaint(error) == 'bad'
 
 
 @pytest.mark.parametrize('flag', ['--gin_fil=x', '--nonsense'])
@@ -84,8 +85,8 @@ def test_an_error_nobody_foresaw_is_not_taken_for_a_bad_config(monkeypatch):
 
 
 def _start_with(function, monkeypatch):
-  monkeypatch.setattr(train_module, '_start_processes', lambda: None)
-  monkeypatch.setattr(train_module, '_parse_gin', lambda: None)
+  monkeypatch.setattr(command_line, 'start_processes', lambda: None)
+  monkeypatch.setattr(command_line, 'parse_gin', lambda **objects: None)
   monkeypatch.setattr(train_module.compilation_cache, 'start', lambda: None)
   monkeypatch.setattr(
       train_module.gin, 'get_configurable', lambda unused: function

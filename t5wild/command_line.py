@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the binaries have in common: T5X's flags, processes, how errors read."""
+
+from collections.abc import Sequence
+import os
+import sys
+import traceback
+from typing import Any
+
+from absl import flags
+from absl import logging
+
+from t5wild import gin_utils
+from t5wild.data import datasets
+from t5wild.partitioning import distributed
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def define_flags() -> None:
+  """Defines the flags of every binary, once, with T5X's names."""
+  gin_utils.define_gin_flags()
+  if 'multiprocess_gpu' in flags.FLAGS:
+    return
+  flags.DEFINE_string('tfds_data_dir', None, 'Folder of TFDS data sets.')
+  flags.DEFINE_list(
+      'seqio_additional_cache_dirs', [], 'More folders of cached tasks.'
+  )
+  flags.DEFINE_bool('multiprocess_gpu', False, 'Start jax.distributed.')
+  flags.DEFINE_string('coordinator_address', None, 'host:port of process 0.')
+  flags.DEFINE_integer('process_count', None, 'Number of processes.')
+  flags.DEFINE_integer('process_index', None, 'Index of this process.')
+  flags.DEFINE_integer(
+      'initialization_timeout', None, 'Seconds to wait for all processes.'
+  )
+  for name in ('jax_backend', 'jax_backend_target', 'jax_xla_backend'):
+    if name not in flags.FLAGS:
+      flags.DEFINE_string(name, None, 'Accepted as T5X users pass it.')
+
+
+def flags_help(*modules: str) -> str:
+  """Help on the flags of some modules, and on those of every binary."""
+  names = (*modules, __name__, gin_utils.__name__)
+  return ''.join(map(flags.FLAGS.module_help, names))
+
+
+def parse_flags(argv: Sequence[str]) -> None:
+  """Parses a command line, and starts the log.
+
+  Raises:
+    flags.Error: A flag is unknown or has no such value.
+  """
+  flags.FLAGS(gin_utils.rewrite_gin_args(list(argv)))
+  logging.use_absl_handler()
+  if not flags.FLAGS['verbosity'].present:
+    logging.set_verbosity(logging.INFO)
+
+
+def start_processes() -> None:
+  """Starts jax.distributed as flags and environment say."""
+  values = flags.FLAGS
+  distributed.start(
+      multiprocess_gpu=values.multiprocess_gpu,
+      coordinator_address=values.coordinator_address,
+      process_count=values.process_count,
+      process_index=values.process_index,
+      timeout_seconds=values.initialization_timeout,
+  )
+
+
+def parse_gin(**objects: Any) -> None:
+  """Reads the gin files and bindings of the flags.
+
+  Args:
+    **objects: What recipes reach by `import __main__`, whatever was started.
+  """
+  for name, value in objects.items():
+    setattr(sys.modules['__main__'], name, value)
+  gin_utils.parse_gin_flags(
+      flags.FLAGS.gin_search_paths,
+      flags.FLAGS.gin_file,
+      flags.FLAGS.gin_bindings,
+  )
+
+
+def use_data_dirs() -> None:
+  """Tells TFDS and seqio of the folders that flags name."""
+  if flags.FLAGS.tfds_data_dir or flags.FLAGS.seqio_additional_cache_dirs:
+    datasets.set_data_dirs(
+        tfds_data_dir=flags.FLAGS.tfds_data_dir,
+        cache_dirs=flags.FLAGS.seqio_additional_cache_dirs,
+    )
+
+
+def complaint(error: BaseException) -> str:
+  """What to tell of a bad recipe: our message, or how foreign code failed.
+
+  A message of ours says what to mend; where other people's code raised it, the
+  place is needed too.
+  """
+  # gin adds a line on the function it called.
+  message = str(error).split('\n  In call to configurable')[0]
+  cause = error
+  while cause.__cause__ is not None:
+    cause = cause.__cause__
+  frames = traceback.extract_tb(cause.__traceback__)
+  if frames and not frames[-1].filename.startswith(_OURS):
+    message = ''.join(traceback.format_exception(cause)) + message
+  return message
