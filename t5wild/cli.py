@@ -46,6 +46,18 @@ COMMANDS = {
         takes_program_name=True,
         summary='train what gin files and --gin.NAME=value flags describe',
     ),
+    'eval': Command(
+        module='t5wild.eval',
+        function='run',
+        takes_program_name=True,
+        summary="a task's metrics and loss of checkpoints, now or as they come",
+    ),
+    'infer': Command(
+        module='t5wild.infer',
+        function='run',
+        takes_program_name=True,
+        summary='predict with a checkpoint, or score by it; or converse',
+    ),
     'train-vocab': Command(
         module='t5wild.data.train_vocabulary',
         summary='train a SentencePiece vocabulary on your text',

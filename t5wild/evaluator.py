@@ -68,7 +68,7 @@ class InferenceEvaluator:
     partitioner.get_data_layout(cfg.batch_size)  # refuses what does not divide
     provider = _provider_of(cfg)
     _check_can_be_evaluated(provider, split=cfg.split)
-    make = inference_evaluator_cls or _default_evaluator_cls()
+    make = inference_evaluator_cls or make_seqio_evaluator
     loggers = (
         {'log_dir': self._log_dir} if log_dir else {'logger_cls': ()}
     )
@@ -170,10 +170,11 @@ class InferenceEvaluator:
       )
 
 
-def _default_evaluator_cls() -> Callable[..., Any]:
+def make_seqio_evaluator(**arguments: Any) -> Any:
+  """seqio.Evaluator, which leaves predictions as JSON lines by default."""
   import seqio
 
-  return functools.partial(seqio.Evaluator, logger_cls=(seqio.JSONLogger,))
+  return seqio.Evaluator(**{'logger_cls': (seqio.JSONLogger,), **arguments})
 
 
 def _provider_of(cfg: Any) -> Any:
@@ -204,8 +205,9 @@ def _check_can_be_evaluated(provider: Any, *, split: str) -> None:
         f'no task of {provider.name!r} can be evaluated by decoding:\n'
         + '\n'.join(lines)
         + '\nExpected at least one with metric_fns and that split. Give the '
-        'seqio.Task metric_fns, correct infer_eval/data.DatasetConfig.split, '
-        'or set train_script.train.infer_eval_dataset_cfg = None.'
+        'seqio.Task metric_fns, correct data.DatasetConfig.split, or set '
+        'train_script.train.infer_eval_dataset_cfg (in `t5wild eval`, '
+        'inference_evaluator_cls) = None.'
     )
 
 

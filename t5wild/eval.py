@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The evaluation binary: `t5wild eval` and `python -m t5wild.eval`."""
+
+from collections.abc import Callable, Sequence
+import sys
+import threading
+from typing import Any
+
+from absl import flags
+from absl import logging
+import gin
+
+from t5wild import command_line
+from t5wild import compilation_cache
+from t5wild import evaluator
+from t5wild import exit_codes
+from t5wild import gin_utils
+from t5wild.data import datasets
+from t5wild.evaluating import of_run
+from t5wild.evaluating import plan as plan_lib
+from t5wild.evaluating import session
+from t5wild.trainer import initializer
+
+# Until then an error is one of the recipe.
+_ARGUMENTS_ARE_GOOD = threading.Event()
+_USAGE = """\
+usage: t5wild eval --run=MODEL_DIR [--checkpoint=latest] [--task=NAME] ...
+       t5wild eval --gin_file=FILE ... [--gin.NAME=VALUE ...]
+
+The first evaluates a run as its own configuration says; the second as the gin
+files say (runs/eval.gin)."""
+
+
+def evaluate(  # noqa: PLR0913 -- T5X's signature
+    *,
+    model: Any,
+    dataset_cfg: Any,
+    restore_checkpoint_cfg: Any,
+    partitioner: Any,
+    output_dir: str,
+    inference_evaluator_cls: Callable[
+        ..., Any
+    ] | None = evaluator.make_seqio_evaluator,
+    training_evaluator_cls: Callable[..., Any] | None = None,
+    summarize_config_fn: Callable[
+        ..., None
+    ] | None = gin_utils.summarize_gin_config,
+    train_state_initializer_cls: Callable[
+        ..., Any
+    ] = initializer.TrainStateInitializer,
+    train_eval_get_dataset_fn: Callable[..., Any] | None = None,
+    fallback_init_rng: int | None = None,
+    use_orbax: bool = True,
+    verify_matching_vocabs_fn: Callable[
+        ..., None
+    ] | None = datasets.verify_matching_vocabs,
+    eval_steps: int | None = None,
+    wait_seconds: float = 0.0,
+    poll_seconds: float = 10.0,
+    total_steps: int | None = None,
+) -> dict[str, Any]:
+  """Evaluates checkpoints on a task; the arguments are T5X's, then ours.
+
+  Writes into `output_dir`: `evaluation.jsonl` (a line per checkpoint and task),
+  `metrics.jsonl` (a record per number), TensorBoard events, and the targets and
+  predictions. Called again it evaluates only what is not there yet.
+
+  Args:
+    model: What to evaluate.
+    dataset_cfg: A `data.DatasetConfig`: task or mixture, split, batch size.
+    restore_checkpoint_cfg: A `checkpoints.RestoreCheckpointConfig`: mode
+      'specific' (one or several checkpoints), 'latest' or 'all'.
+    partitioner: Lays state and batches over the devices.
+    output_dir: Folder or bucket path of this evaluation alone.
+    inference_evaluator_cls: `@seqio.Evaluator`: the task's metric_fns, by
+      decoding and by scores. None leaves them out.
+    training_evaluator_cls: `@trainer.Trainer`: the loss of the targets by
+      `model.eval_fn`, with perplexity and bits per byte. None leaves it out.
+    summarize_config_fn: Called with (output_dir, None, 0) at the start.
+    train_state_initializer_cls: Describes the state.
+    train_eval_get_dataset_fn: Gives the batches of the loss; None: every
+      example once.
+    fallback_init_rng: Seed of what a checkpoint lacks, with
+      `fallback_to_scratch`.
+    use_orbax: Must stay True.
+    verify_matching_vocabs_fn: Called with (dataset_cfg, model).
+    eval_steps: Batches of the loss; None means all.
+    wait_seconds: With mode 'all', how long to wait for each checkpoint that is
+      not there yet; 0: evaluates those that are.
+    poll_seconds: Time between looks.
+    total_steps: Step after which no checkpoint is waited for; None: time alone
+      ends the wait.
+
+  Returns:
+    Checkpoint -> task -> metric -> value, of those evaluated now.
+  """
+  plan = plan_lib.EvaluationPlan(**locals(), settings=_settings())
+  _ARGUMENTS_ARE_GOOD.set()
+  return session.run_evaluation(plan)
+
+
+# Bindings that change where and how fast, not what is found.
+_NOT_OF_THE_RESULT = (
+    'BATCH_SIZE', 'CHECKPOINT_PATH', 'EVAL_OUTPUT_DIR', 'MODEL_DIR',
+    'POLL_SECONDS', 'TRAIN_STEPS', 'WAIT_SECONDS',
+)  # fmt: skip
+_NOT_OF_THE_RESULT_WITHIN = (
+    'RestoreCheckpointConfig.path', 'RestoreCheckpointConfig.mode',
+    'PjitPartitioner.', '.batch_size', 'evaluate.', 'evaluate_run.', 'train.',
+    'SaveCheckpointConfig.', '.use_memory_cache', 'Evaluator.logger_cls',
+)  # fmt: skip
+
+
+def _settings() -> list[str]:
+  """The bindings that decide what is found, one string each."""
+  bindings: list[str] = []
+  for line in gin_utils.operative_config_str().splitlines():
+    if line.startswith((' ', ')', ']', '}')) and bindings:
+      bindings[-1] += ' ' + line.strip()
+    elif ' = ' in line and not line.startswith('#'):
+      bindings.append(line)
+  names = {line: line.split(' = ')[0] for line in bindings}
+  return [
+      line
+      for line, name in names.items()
+      if name not in _NOT_OF_THE_RESULT
+      and not any(part in name for part in _NOT_OF_THE_RESULT_WITHIN)
+  ]
+
+
+def define_flags() -> None:
+  """Defines the command line, once."""
+  command_line.define_flags()
+  if 'run' in flags.FLAGS:
+    return
+  flags.DEFINE_string('run', None, 'MODEL_DIR of the run to evaluate.')
+  flags.DEFINE_string(
+      'checkpoint',
+      'latest',
+      'With --run: a step, several (1000,2000), "latest", "all", or "follow": '
+      'all, and those to come.',
+  )
+  flags.DEFINE_string(
+      'task', None, 'With --run: another task or mixture than the run\'s.'
+  )
+  flags.DEFINE_string(
+      'split', None, "With --run: another split than the run's evaluation's."
+  )
+  flags.DEFINE_string(
+      'output_dir', None, 'With --run: default MODEL_DIR/eval/TASK_SPLIT.'
+  )
+  flags.DEFINE_float(
+      'wait_seconds', 3600.0, 'With "follow": wait for the next at most.'
+  )
+
+
+def run(argv: Sequence[str]) -> int:
+  """Runs the binary.
+
+  Args:
+    argv: Program name and flags.
+
+  Returns:
+    One of `exit_codes`.
+  """
+  define_flags()
+  if {'--help', '-h', '--helpfull'} & set(argv[1:]):
+    # The help is the product.
+    print(f'{_USAGE}\n\n{command_line.flags_help(__name__)}')  # noqa: T201
+    return exit_codes.DONE.code
+  try:
+    command_line.parse_flags(argv)
+  except flags.Error as error:
+    print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
+    return exit_codes.BAD_CONFIG.code
+  _ARGUMENTS_ARE_GOOD.clear()
+  try:
+    command_line.start_processes()
+    logging.info('Compilation cache: %s', compilation_cache.start())
+    command_line.use_data_dirs()
+    _evaluate()
+  except (ValueError, LookupError, OSError, TypeError) as error:
+    if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(
+        error, session.BadEvaluationError
+    ):
+      raise
+    # The message is the product.
+    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201
+    return exit_codes.BAD_CONFIG.code
+  return exit_codes.DONE.code
+
+
+def _evaluate() -> None:
+  values = flags.FLAGS
+  if values.run is None:
+    command_line.parse_gin(evaluate=evaluate)
+    gin.get_configurable(evaluate)()
+    return
+  request = of_run.RunRequest(
+      run=values.run,
+      checkpoint=values.checkpoint,
+      task=values.task,
+      split=values.split,
+      output_dir=values.output_dir,
+      wait_seconds=values.wait_seconds,
+  )
+  arguments = of_run.arguments_of(
+      request,
+      gin_files=values.gin_file or (),
+      gin_bindings=values.gin_bindings,
+      gin_search_paths=values.gin_search_paths,
+  )
+  evaluate(**arguments)
+
+
+def main() -> None:
+  """Runs with the process's own command line and exits."""
+  sys.exit(run(sys.argv))
+
+
+if __name__ == '__main__':
+  # The module that gin files name must be the one that runs.
+  from t5wild import eval as eval_module
+
+  eval_module.main()
