@@ -159,6 +159,7 @@ class HeldOutText(actions_lib.BaseAction):
         unigram_entropy=infilling.unigram_entropy(whole),
         num_bytes=num_bytes,
         num_spans=matches.num_spans,
+        mean_span_bytes=matches.mean_span_bytes,
         exact_fraction=matches.exact_fraction,
         most_frequent_fraction=matches.most_frequent_fraction,
         examples=self._examples(decoded, decodes),
@@ -207,9 +208,12 @@ class Result:
     unigram_entropy: Of the bytes of the whole text (of the held-out sample,
       where the data set is not one of text files), in nats.
     num_bytes: Bytes whose loss was measured.
-    num_spans: Spans that were infilled.
-    exact_fraction: Fraction of them that is exactly right.
-    most_frequent_fraction: Fraction that the most frequent byte would match.
+    num_spans: Spans that were infilled, all of a row in one greedy decode that
+      sees nothing but the row's inputs.
+    mean_span_bytes: Their mean length.
+    exact_fraction: Fraction of them that is exactly right, length included.
+    most_frequent_fraction: Fraction that the most frequent byte would match,
+      repeated to the span's true length.
     examples: {'true': text, 'infilled': text}, gaps in brackets.
   """
 
@@ -218,6 +222,7 @@ class Result:
   unigram_entropy: float
   num_bytes: int
   num_spans: int
+  mean_span_bytes: float
   exact_fraction: float
   most_frequent_fraction: float
   examples: Sequence[dict[str, str]] = ()

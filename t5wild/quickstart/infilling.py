@@ -18,6 +18,7 @@ class Matches:
 
   Attributes:
     num_spans: Spans compared.
+    num_bytes: Ids in them.
     num_exact: Spans predicted exactly.
     num_most_frequent: Spans that the most frequent byte, repeated to the
       span's true length, would have matched: what a model that knows only
@@ -25,8 +26,14 @@ class Matches:
   """
 
   num_spans: int
+  num_bytes: int
   num_exact: int
   num_most_frequent: int
+
+  @property
+  def mean_span_bytes(self) -> float:
+    """Mean length of a span."""
+    return self.num_bytes / max(1, self.num_spans)
 
   @property
   def exact_fraction(self) -> float:
@@ -100,16 +107,18 @@ def compare(
     first_sentinel: Least id that is a sentinel.
     most_frequent_id: Id of the most frequent byte.
   """
-  num_spans = num_exact = num_most_frequent = 0
+  num_spans = num_bytes = num_exact = num_most_frequent = 0
   for target, decode in zip(targets, decodes, strict=True):
     predicted = spans_of(decode, first_sentinel=first_sentinel)
     true = spans_of(target, first_sentinel=first_sentinel)
     for sentinel, span in true.items():
       num_spans += 1
+      num_bytes += len(span)
       num_exact += predicted.get(sentinel) == span
       num_most_frequent += span == [most_frequent_id] * len(span)
   return Matches(
       num_spans=num_spans,
+      num_bytes=num_bytes,
       num_exact=num_exact,
       num_most_frequent=num_most_frequent,
   )

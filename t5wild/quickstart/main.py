@@ -12,8 +12,9 @@ from t5wild import run_dir as run_dir_lib
 
 RECIPE = 'recipes/quickstart.gin'
 DEFAULT_MODEL_DIR = 't5wild_quickstart'
-DEFAULT_STEPS = 1800
+DEFAULT_STEPS = 3600
 MAX_LOSS_FRACTION = 0.75
+MIN_EXACT_FACTOR = 2.0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,9 +92,7 @@ def _summary(model_dir: str) -> list[str]:
       f'(step {last.step})',
       f'  unigram       {last.unigram_entropy:.3f} nats per byte: the loss is '
       f'{fraction:.2f} x that, {verdict} {MAX_LOSS_FRACTION}',
-      f'  infilling     {100 * last.exact_fraction:.1f} % of {last.num_spans} '
-      'spans exactly right; the most frequent byte would get '
-      f'{100 * last.most_frequent_fraction:.1f} %',
+      *_infilling_lines(last),
       '',
       'Infilled examples, gaps in brackets (true text first):',
   ]
@@ -101,6 +100,22 @@ def _summary(model_dir: str) -> list[str]:
     for name in ('true', 'infilled'):
       lines += [f'  --- {name}', *_indented(example[name])]
   return lines
+
+
+def _infilling_lines(result) -> list[str]:
+  most_frequent = result.most_frequent_fraction
+  factor = result.exact_fraction / max(most_frequent, 1e-9)
+  verdict = 'at least' if factor >= MIN_EXACT_FACTOR else 'LESS THAN'
+  return [
+      f'  infilling     {100 * result.exact_fraction:.1f} % of '
+      f'{result.num_spans} gaps ({result.mean_span_bytes:.2f} bytes on '
+      'average) filled exactly by',
+      '                greedy decoding, which is not told their lengths; the '
+      'most',
+      '                frequent byte, told the lengths, would fill '
+      f'{100 * most_frequent:.1f} %:',
+      f'                {factor:.2f} x that, {verdict} {MIN_EXACT_FACTOR:g}',
+  ]
 
 
 def _indented(text: str) -> list[str]:

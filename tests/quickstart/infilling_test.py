@@ -47,6 +47,7 @@ def test_only_a_span_right_to_the_letter_matches():
   )
   assert matches.num_spans == 3
   assert matches.num_exact == 1
+  assert matches.mean_span_bytes == pytest.approx(5 / 3)
   assert matches.num_most_frequent == 1
   assert matches.exact_fraction == pytest.approx(1 / 3)
 
