@@ -306,15 +306,24 @@ class _Session:
     decoder = self._data.inference_evaluator
     if decoder is not None:
       evaluators[modes.INFER_EVAL] = inference_evaluation.InferenceReports(
-          evaluate=lambda: decoder.evaluate(
+          start=lambda: decoder.start(
               self._trainer.train_state, self._train_state_axes
           ),
           managers=self._managers(
               modes.INFER_EVAL, [task.name for task in decoder.eval_tasks]
           ),
           close=decoder.close,
+          is_awaited=self._plan.decides_by_inference_metrics,
+          on_late_metrics=self._report_late_metrics,
       )
     return evaluators
+
+  def _report_late_metrics(self, step: int, by_task) -> None:
+    save, mode = self._plan.checkpoint_cfg.save, actions_lib.ActionMode
+    # A best metric of another evaluation would seem to be missing.
+    if save is not None and save.best_metric is None:
+      named = run_actions.named_metrics(mode.INFER_EVAL, by_task)
+      self._checkpoints.report_metrics(step, named)
 
   def _managers(self, mode: actions_lib.ActionMode, tasks) -> dict[str, Any]:
     """Task name to the writer of what that evaluation finds."""

@@ -109,19 +109,22 @@ class InferenceEvaluator:
   ) -> dict[str, TaskMetrics]:
     """Returns task -> metric -> value of a state, the same on every process.
 
-    Waits for the metrics: what is decided by them (actions, the best
-    checkpoint) must be decided alike everywhere.
+    Waits for the metrics; see `start`, and `PendingMetrics.result` for what is
+    returned and raised.
+    """
+    return self.start(train_state, train_state_axes).result()
+
+  def start(
+      self, train_state: Any, train_state_axes: Any
+  ) -> 'PendingMetrics':
+    """Predicts and scores, and leaves the metrics to a thread of the host.
+
+    The state is not needed any more when this returns. The result of one start
+    must be asked for before the next.
 
     Args:
       train_state: the state.
       train_state_axes: its PartitionSpecs.
-
-    Returns:
-      Numbers and texts; metrics of another kind go to seqio's loggers only.
-      Without those of a step whose logs the disk did not take.
-
-    Raises:
-      ValueError: a metric of a task failed.
     """
     if self._infer_fns is None:
       self._infer_fns = self._make_infer_fns(train_state_axes)
@@ -138,7 +141,7 @@ class InferenceEvaluator:
         predict_with_aux_fn=run(fns['predict_batch_with_aux'], rng=key),
         score_fn=run(fns['score_batch']),
     )
-    return _shared(_result(future))
+    return PendingMetrics(future)
 
   def _make_log_dir(self) -> None:
     """Makes the loggers' folder: seqio.JSONLogger does not."""
@@ -168,6 +171,43 @@ class InferenceEvaluator:
           'expected at least one to evaluate. Correct infer_eval/'
           'data.DatasetConfig.split, or the task.'
       )
+
+
+class PendingMetrics:
+  """Metrics that process 0 is computing in another thread."""
+
+  def __init__(self, future: Any):
+    """Takes seqio's future of task -> metric -> value, or of None."""
+    self._future = future
+
+  def result(self) -> dict[str, TaskMetrics]:
+    """Waits for the metrics and returns them, the same on every process.
+
+    All processes call it together.
+
+    Returns:
+      Task -> metric -> number or text; metrics of another kind go to seqio's
+      loggers only. Without those of a step whose logs the disk did not take.
+
+    Raises:
+      ValueError: a metric of a task failed.
+    """
+    return _shared(_result(self._future))
+
+  def when_done(
+      self, function: Callable[[dict[str, TaskMetrics]], None]
+  ) -> None:
+    """Calls the function with the metrics as soon as they are there.
+
+    In the thread that computed them, on process 0 alone; not after an error,
+    which `result` raises.
+    """
+
+    def call(future: Any) -> None:
+      if future.exception() is None and future.result() is not None:
+        function(_result(future)['metrics'])
+
+    self._future.add_done_callback(call)
 
 
 def make_seqio_evaluator(**arguments: Any) -> Any:

@@ -93,3 +93,13 @@ class TrainingPlan:
           'Drop the binding.'
       )
     actions_lib.parse_modes(self.actions)
+
+  @property
+  def decides_by_inference_metrics(self) -> bool:
+    """Whether actions or the best checkpoint wait for those of decoding."""
+    modes = actions_lib.parse_modes(self.actions)
+    save = self.checkpoint_cfg.save
+    best = save.best_metric if save is not None else None
+    return bool(modes.get(actions_lib.ActionMode.INFER_EVAL)) or (
+        best is not None and best.startswith('inference_eval/')
+    )

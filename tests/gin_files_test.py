@@ -40,7 +40,9 @@ _AROUND = {
 # Stand-ins for what a user must set.
 _PLACEHOLDERS = {
     'BATCH_SIZE': '128',
+    'CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'DROPOUT_RATE': '0.0',
+    'EVAL_OUTPUT_DIR': "'/placeholder/evaluation'",
     'INITIAL_CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'MIXTURE_OR_TASK_MODULE': "'placeholder.tasks'",
     'MIXTURE_OR_TASK_NAME': "'placeholder_task'",

@@ -3,10 +3,12 @@
 """What no run could do is refused when it is planned."""
 
 import dataclasses
+import types
 
 import pytest
 
 from t5wild import training_plan
+from t5wild.checkpoints import configs
 
 _GOOD = {
     field.name: None
@@ -32,3 +34,29 @@ def test_a_plan_that_cannot_work_is_refused(name, value, message):
   training_plan.TrainingPlan(**_GOOD)
   with pytest.raises(ValueError, match=message):
     training_plan.TrainingPlan(**_GOOD | {name: value})
+
+
+@pytest.mark.parametrize(
+    ('best_metric', 'actions', 'expected'),
+    [
+        (None, None, False),
+        ('training_eval/task/accuracy', None, False),
+        ('inference_eval/task/bleu', None, True),
+        (None, {'INFER_EVAL': [types.SimpleNamespace(run=print)]}, True),
+        (None, {'TRAIN_EVAL': [types.SimpleNamespace(run=print)]}, False),
+    ],
+)
+def test_metrics_of_decoding_are_awaited_only_where_they_decide(
+    best_metric, actions, expected
+):
+  save = configs.SaveCheckpointConfig(
+      keep_best=1 if best_metric else None, best_metric=best_metric
+  )
+  plan = training_plan.TrainingPlan(
+      **_GOOD
+      | {
+          'actions': actions,
+          'checkpoint_cfg': configs.CheckpointConfig(save=save),
+      }
+  )
+  assert plan.decides_by_inference_metrics is expected

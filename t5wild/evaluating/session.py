@@ -165,7 +165,7 @@ class _Session:
           by_task[task].update({
               f'{collection}/{name}': value
               for name, value in values.items()
-              if not name.startswith('timing/')
+              if not name.startswith(('timing/', 'memory/'))
           })
     return by_task
 
@@ -206,7 +206,7 @@ class _Session:
     if self._decoder is not None:
       decoder = self._decoder
       evaluators[METRICS_COLLECTION] = inference_evaluation.InferenceReports(
-          evaluate=lambda: decoder.evaluate(
+          start=lambda: decoder.start(
               self._state, self._states.train_state_axes
           ),
           managers=self._managers(

@@ -104,15 +104,10 @@ class RunActions:
         mode: evaluator.evaluate(step)
         for mode, evaluator in self._evaluators.items()
     }
-    self._on_evaluation(
-        step,
-        {
-            f'{COLLECTIONS[mode]}/{task}/{name}': value
-            for mode, by_task in results.items()
-            for task, values in by_task.items()
-            for name, value in values.items()
-        },
-    )
+    named = {}
+    for mode, by_task in results.items():
+      named.update(named_metrics(mode, by_task))
+    self._on_evaluation(step, named)
     # A list: every action must see the metrics.
     asked = [
         actions_lib.run_actions(
@@ -131,3 +126,14 @@ class RunActions:
     if self._save_retry_is_due():
       self._save_checkpoint(step)
     return self._stop_asked
+
+
+def named_metrics(
+    mode: actions_lib.ActionMode, by_task: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
+  """Metrics of tasks under the names that the run's records have."""
+  return {
+      f'{COLLECTIONS[mode]}/{task}/{name}': value
+      for task, values in by_task.items()
+      for name, value in values.items()
+  }

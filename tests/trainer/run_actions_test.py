@@ -85,7 +85,9 @@ def test_numbers_and_texts_of_an_inference_are_written_apart():
       close=lambda: written.append('manager closed'),
   )
   reports = inference_evaluation.InferenceReports(
-      evaluate=lambda: {'task': {'bleu': 30.0, 'example': 'ja'}},
+      start=lambda: types.SimpleNamespace(
+          result=lambda: {'task': {'bleu': 30.0, 'example': 'ja'}}
+      ),
       managers={'task': manager},
       close=lambda: written.append('evaluator closed'),
   )
