@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The inference binary: `t5wild infer` and `python -m t5wild.infer`."""
+
+from collections.abc import Callable, Sequence
+import sys
+import threading
+from typing import Any
+
+from absl import flags
+from absl import logging
+import gin
+
+from t5wild import command_line
+from t5wild import compilation_cache
+from t5wild import exit_codes
+from t5wild import gin_utils
+from t5wild.checkpoints import transforms
+from t5wild.data import datasets
+from t5wild.inferring import jobs
+from t5wild.inferring import outputs
+from t5wild.inferring import run_command
+from t5wild.inferring import text_inputs
+from t5wild.inferring import writing
+from t5wild.trainer import initializer
+
+# Where recipes look for them: `infer_script.write_inferences_to_file`.
+write_inferences_to_file = writing.write_inferences_to_file
+merge_chunks_to_file = outputs.merge_chunks_to_file
+
+# Until then an error is one of the recipe, which a restart would repeat.
+_ARGUMENTS_ARE_GOOD = threading.Event()
+# Errors that a restart would repeat, however late they come.
+_FOR_THE_USER = (
+    outputs.BadOutputError,
+    text_inputs.BadInputError,
+    transforms.DifferentModelError,
+)
+
+
+def infer(  # noqa: PLR0913 -- T5X's signature
+    *,
+    mode: str,
+    model: Any,
+    dataset_cfg: Any,
+    restore_checkpoint_cfg: Any,
+    partitioner: Any,
+    output_dir: str,
+    checkpoint_period: int,
+    shard_id: int = 0,
+    num_shards: int = 1,
+    merge_chunked_results: bool = True,
+    write_fn: Callable[..., None] = writing.write_inferences_to_file,
+    checkpoint_ds_iter: bool = True,
+    train_state_initializer_cls: Callable[
+        ..., Any
+    ] = initializer.TrainStateInitializer,
+    fallback_init_rng: int | None = None,
+    merge_fn: Callable[..., None] = outputs.merge_chunks_to_file,
+    summarize_config_fn: Callable[
+        ..., None
+    ] | None = gin_utils.summarize_gin_config,
+    verify_matching_vocabs_fn: Callable[
+        ..., None
+    ] | None = datasets.verify_matching_vocabs,
+    output_vocab_feature_name: str = 'targets',
+    file_extension: str = 'jsonl',
+    keep_aux_as_numpy: bool = False,
+    use_orbax: bool = True,
+    num_buckets: int = 4,
+    token_scores: bool = True,
+    output_name: str | None = None,
+) -> None:
+  """Writes what a model predicts, or how it scores; the arguments are T5X's.
+
+  The outputs of each task go to `{task}-{mode}.jsonl-00000-of-00001` in
+  `output_dir`, a line for each example, in their order. Killed and started
+  again, it goes on after the last chunk written; complete, it does nothing.
+
+  Args:
+    mode: 'predict', 'predict_with_aux' or 'score'.
+    model: What to infer with.
+    dataset_cfg: A `data.DatasetConfig`, or an `inferring.FileConfig`.
+    restore_checkpoint_cfg: Names one checkpoint.
+    partitioner: Lays parameters and batches over the devices.
+    output_dir: Folder or bucket path.
+    checkpoint_period: Batches of a chunk: what a killed run repeats at most.
+    shard_id: Which part of a task this job infers on.
+    num_shards: In how many parts jobs share a task.
+    merge_chunked_results: Whether the chunks become one file.
+    write_fn: Writes a chunk: (path, inferences, examples, mode, vocabulary).
+    checkpoint_ds_iter: Accepted; what was done is always read over.
+    train_state_initializer_cls: Describes the state.
+    fallback_init_rng: Seed of what the checkpoint lacks, if that may be.
+    merge_fn: Joins chunks: (output_dir, output_fname, tmp_dir, step).
+    summarize_config_fn: Called with (model_dir, summary_writer, step).
+    verify_matching_vocabs_fn: Called with (dataset config, model).
+    output_vocab_feature_name: Task feature that is decoded.
+    file_extension: Of the output.
+    keep_aux_as_numpy: Accepted; `write_fn` gets arrays always.
+    use_orbax: Accepted.
+    num_buckets: The most shapes of batches: each is compiled once, and half as
+      long as the next one.
+    token_scores: Whether 'score' also writes the score of each token.
+    output_name: Name of the output, in the place of T5X's.
+
+  Raises:
+    ValueError: Something cannot work; nothing was compiled.
+  """
+  # One list of arguments serves gin (here) and the job.
+  jobs.run(jobs.Job(**locals()), when_ready=_ARGUMENTS_ARE_GOOD.set)
+
+
+def define_flags() -> None:
+  """Defines the command line, once."""
+  command_line.define_flags()
+  run_command.define_flags()
+
+
+def _help() -> str:
+  return (
+      'usage: t5wild infer --run=MODEL_DIR --input=FILE --output=FILE.jsonl\n'
+      '       t5wild infer --run=MODEL_DIR --interactive\n'
+      '       t5wild infer --gin_file=FILE ... [--gin.NAME=VALUE ...]\n\n'
+      'Predicts with, or scores by, a checkpoint; outputs are JSON lines in\n'
+      'the order of the inputs. The same command again goes on where a killed\n'
+      'one stopped. --gin.NAME=VALUE overrides what the run was trained with.\n'
+      '\n' + command_line.flags_help(run_command.__name__)
+  )
+
+
+def _start() -> None:
+  """Reads gin, and does what the flags ask for."""
+  objects = {
+      'infer': infer,
+      'write_inferences_to_file': write_inferences_to_file,
+      'merge_chunks_to_file': merge_chunks_to_file,
+  }
+  if flags.FLAGS.run is None:
+    command_line.parse_gin(**objects)
+    command_line.use_data_dirs()
+    gin.get_configurable(infer)()
+    return
+  command = run_command.read_run(flags.FLAGS)
+  command_line.use_data_dirs()
+  if flags.FLAGS.interactive:
+    command.converse(when_ready=_ARGUMENTS_ARE_GOOD.set)
+  else:
+    infer(**command.infer_arguments(), summarize_config_fn=None)
+
+
+def run(argv: Sequence[str]) -> int:
+  """Runs the binary.
+
+  Args:
+    argv: Program name and flags.
+
+  Returns:
+    One of `exit_codes`.
+  """
+  define_flags()
+  if {'--help', '-h', '--helpfull'} & set(argv[1:]):
+    print(_help())  # noqa: T201 -- the product
+    return exit_codes.DONE.code
+  try:
+    command_line.parse_flags(argv)
+    run_command.check_flags(flags.FLAGS)
+  except (flags.Error, ValueError) as error:
+    print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
+    return exit_codes.BAD_CONFIG.code
+  try:
+    command_line.start_processes()
+    logging.info('Compilation cache: %s', compilation_cache.start())
+    _start()
+  except (ValueError, LookupError, OSError, TypeError) as error:
+    if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):
+      raise
+    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201
+    return exit_codes.BAD_CONFIG.code
+  return exit_codes.DONE.code
+
+
+def main() -> None:
+  """Runs with the process's own command line and exits."""
+  sys.exit(run(sys.argv))
+
+
+if __name__ == '__main__':
+  # The module that gin files name must be the one that runs.
+  from t5wild import infer as infer_module
+
+  infer_module.main()
