@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild eval` finds of a run's checkpoints what training found, and once."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from t5wild.vitals import records
+from tests import multiprocess
+from tests.end_to_end import copy_task
+from tests.end_to_end import runs
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiprocess]
+
+_RECIPE = runs.RECIPE.with_name('decoding.gin')
+_TASK = 't5wild_copy'
+
+
+def _evaluate(*arguments) -> subprocess.CompletedProcess:
+  return subprocess.run(
+      [sys.executable, '-m', 't5wild.eval', *map(str, arguments)],
+      env=multiprocess.process_environment(devices_per_process=1),
+      capture_output=True,
+      text=True,
+      timeout=runs.TIMEOUT_SECONDS,
+      check=False,
+  )
+
+
+def _lines(folder) -> dict[int, dict[str, float]]:
+  lines = (folder / 'evaluation.jsonl').read_text().splitlines()
+  found = list(map(json.loads, lines))
+  assert {line['task'] for line in found} == {_TASK}
+  by_step = {line['step']: line['metrics'] for line in found}
+  assert len(by_step) == len(found)
+  return by_step
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('evaluated') / 'run'
+  assert runs.train(folder, recipe=_RECIPE) == 0
+  return folder
+
+
+@pytest.fixture(scope='module')
+def evaluated(run):
+  done = _evaluate(f'--run={run}', '--checkpoint=4,12')
+  assert done.returncode == 0, done.stderr
+  return run / 'eval' / f'{_TASK}_validation'
+
+
+def test_metrics_are_those_that_training_found(run, evaluated):
+  metrics = _lines(evaluated)
+  assert sorted(metrics) == [4, 12]
+  for name in ('character_accuracy', 'mean_score', 'num_predictions'):
+    name = f'inference_eval/{_TASK}/{name}'
+    trained = records.series(
+        records.read_records(run / 'metrics.jsonl'), name
+    )[-1]
+    now = records.series(
+        records.read_records(evaluated / 'metrics.jsonl'), name
+    )[-1]
+    assert trained.step == now.step == 12
+    assert now.value == pytest.approx(trained.value, rel=1e-5)
+  assert list((evaluated / 'inference_eval' / _TASK).iterdir())  # TensorBoard
+
+
+def test_perplexity_and_bits_per_byte_are_those_of_the_scores(evaluated):
+  texts = copy_task.texts('validation')
+  num_bytes = sum(map(len, texts))
+  for metrics in _lines(evaluated).values():
+    nats = -metrics['inference_eval/mean_score'] * len(texts)
+    perplexity = math.exp(nats / (num_bytes + len(texts)))
+    assert metrics['training_eval/perplexity'] == pytest.approx(
+        perplexity, rel=1e-4
+    )
+    assert metrics['training_eval/bits_per_byte'] == pytest.approx(
+        nats / math.log(2) / num_bytes, rel=1e-4
+    )
+
+
+def test_a_checkpoint_is_not_evaluated_twice(run, evaluated):
+  before = _lines(evaluated)
+  done = _evaluate(f'--run={run}', '--checkpoint=follow')
+  assert done.returncode == 0, done.stderr
+  assert done.stderr.count('has been evaluated: passed over') == 2
+  after = _lines(evaluated)
+  assert sorted(after) == [0, 4, 8, 12]
+  assert {step: after[step] for step in before} == before
+
+
+def test_the_gin_binary_finds_the_same(run, evaluated, tmp_path):
+  done = _evaluate(
+      '--gin_file=models/t5_1_1/tiny.gin',
+      '--gin_file=runs/eval.gin',
+      '--gin_file=tests/end_to_end/tiny_eval.gin',
+      f'--gin.CHECKPOINT_PATH={run}/checkpoint_12',
+      f'--gin.EVAL_OUTPUT_DIR={tmp_path}/out',
+  )
+  assert done.returncode == 0, done.stderr
+  found, expected = _lines(tmp_path / 'out')[12], _lines(evaluated)[12]
+  for name in ('training_eval/perplexity', 'inference_eval/mean_score'):
+    assert found[name] == pytest.approx(expected[name], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--checkpoint=7'], 'expected one of [0, 4, 8, 12]'),
+        (['--split=test'], "no split 'test'"),
+        (['--task=no_such_task'], 'no seqio task or mixture is named'),
+        (['--output_dir={run}'], 'the files of a training run'),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(run, arguments, message):
+  done = _evaluate(
+      f'--run={run}', *[one.format(run=run) for one in arguments]
+  )
+  assert done.returncode == 2, done.stderr
+  assert message in done.stderr
