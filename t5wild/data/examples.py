@@ -9,6 +9,7 @@ it and whoever reads it, a seqio task or a record reader.
 
 from collections.abc import Iterator, Sequence
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class Objective:
           "tokens that make an example. Set the objective's min_tokens."
       )
 
-  @property
+  @functools.cached_property
   def words_per_chunk(self) -> int:
     """Random words set aside for each chunk, whichever rule it gets."""
     return max(
