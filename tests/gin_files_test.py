@@ -43,6 +43,7 @@ _PLACEHOLDERS = {
     'CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'DROPOUT_RATE': '0.0',
     'EVAL_OUTPUT_DIR': "'/placeholder/evaluation'",
+    'INFER_OUTPUT_DIR': "'/placeholder/outputs'",
     'INITIAL_CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'MIXTURE_OR_TASK_MODULE': "'placeholder.tasks'",
     'MIXTURE_OR_TASK_NAME': "'placeholder_task'",
