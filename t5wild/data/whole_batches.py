@@ -175,11 +175,14 @@ def _filled_up(array: np.ndarray, num_rows: int) -> np.ndarray:
 
 
 def _targets_of(batch: Mapping[str, np.ndarray]) -> Iterator[np.ndarray]:
-  """The weighted target tokens of each row, without padding: [length]."""
+  """The weighted target tokens of each example: [length]."""
   targets = batch['decoder_target_tokens']
   weights = batch.get('decoder_loss_weights')
   counts = targets != 0
   if weights is not None:
     counts = weights > 0
-  for row, is_counted in zip(targets, counts, strict=True):
-    yield row[is_counted]
+  # One example at a time: decoding ends at the first end of sentence.
+  segments = batch.get('decoder_segment_ids', counts)
+  for row, is_counted, ids in zip(targets, counts, segments, strict=True):
+    for segment in np.unique(ids[is_counted]):
+      yield row[is_counted & (ids == segment)]
