@@ -72,7 +72,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
         state_shape=states.global_train_state_shape,
         batch=data.abstract_batch(),
     )
-    initial = _first_state(plan, states, init_rng, when_checked=ahead.start)
+    initial = _first_state(plan, states, init_rng, ahead=ahead)
     if initial.dataset_state is not None:
       data.reader.load_state_dict(initial.dataset_state)
     trainer = make_trainer(initial.train_state)
@@ -127,8 +127,17 @@ def _as_bad_plan():
 
 
 def _first_state(
-    plan: training_plan.TrainingPlan, states, rng, *, when_checked
+    plan: training_plan.TrainingPlan,
+    states,
+    rng,
+    *,
+    ahead: compile_ahead.CompileAhead,
 ) -> initialize.InitialState:
+
+  def when_checked(own_step: int | None) -> None:
+    if own_step is None or plan.trains_after(own_step):
+      ahead.start()
+
   initial = initialize.initialize_train_state(
       checkpoint_cfg=plan.checkpoint_cfg,
       model_dir=plan.model_dir,
@@ -182,7 +191,7 @@ class _Session:
     self._ledger = ledger
     self._first_step = first_step
     self._run_dir = run_dir_lib.RunDir(plan.model_dir)
-    self._total_steps = _total_steps(plan, first_step)
+    self._total_steps = plan.last_step(first_step)
     save_cfg = plan.checkpoint_cfg.save
     self._cadence = cadence_lib.Cadence(
         total_steps=self._total_steps,
@@ -386,15 +395,3 @@ def _never() -> bool:
 
 def _ignore(step, values) -> None:
   del step, values
-
-
-def _total_steps(plan: training_plan.TrainingPlan, first_step: int) -> int:
-  if plan.relative_steps:
-    return first_step + plan.relative_steps
-  if plan.total_steps < first_step:
-    raise ValueError(
-        f'total_steps is {plan.total_steps}, but the checkpoint already has '
-        f'{first_step} steps: expected at least as many. Raise TRAIN_STEPS, or '
-        'train in another MODEL_DIR.'
-    )
-  return plan.total_steps

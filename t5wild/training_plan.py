@@ -94,6 +94,26 @@ class TrainingPlan:
       )
     actions_lib.parse_modes(self.actions)
 
+  def trains_after(self, step: int) -> bool:
+    """Whether a run that goes on from a step has anything left to do."""
+    return bool(self.relative_steps) or step < self.total_steps
+
+  def last_step(self, first_step: int) -> int:
+    """The step at which a run that begins at `first_step` ends.
+
+    Raises:
+      ValueError: It is past its end.
+    """
+    if self.relative_steps:
+      return first_step + self.relative_steps
+    if self.total_steps < first_step:
+      raise ValueError(
+          f'total_steps is {self.total_steps}, but the checkpoint already has '
+          f'{first_step} steps: expected at least as many. Raise TRAIN_STEPS, '
+          'or train in another MODEL_DIR.'
+      )
+    return self.total_steps
+
   @property
   def decides_by_inference_metrics(self) -> bool:
     """Whether actions or the best checkpoint wait for those of decoding."""

@@ -60,3 +60,24 @@ def test_metrics_of_decoding_are_awaited_only_where_they_decide(
       }
   )
   assert plan.decides_by_inference_metrics is expected
+
+
+@pytest.mark.parametrize(
+    ('total', 'relative', 'begins', 'ends', 'has_more'),
+    [(8, None, 3, 8, True), (8, None, 8, 8, False), (2, 5, 8, 13, True)],
+)
+def test_a_run_ends_at_its_total_or_so_many_steps_on(
+    total, relative, begins, ends, has_more
+):
+  plan = training_plan.TrainingPlan(
+      **_GOOD | {'total_steps': total, 'relative_steps': relative}
+  )
+  assert plan.last_step(begins) == ends
+  assert plan.trains_after(begins) is has_more
+
+
+def test_a_checkpoint_past_the_end_is_refused_and_nothing_compiles():
+  plan = training_plan.TrainingPlan(**_GOOD | {'total_steps': 8})
+  assert not plan.trains_after(9)
+  with pytest.raises(ValueError, match='total_steps is 8.*has 9 steps'):
+    plan.last_step(9)

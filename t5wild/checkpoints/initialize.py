@@ -4,6 +4,8 @@
 
 from collections.abc import Callable
 import dataclasses
+import functools
+import os
 import time
 from typing import Any
 
@@ -12,6 +14,7 @@ import jax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
+from t5wild import run_dir as run_dir_lib
 from t5wild import train_state as train_state_lib
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import restoring
@@ -49,7 +52,7 @@ def initialize_train_state(
     train_state_axes: train_state_lib.TrainState,
     init_fn: Callable[[jax.Array], train_state_lib.TrainState],
     rng: jax.Array,
-    when_checked: Callable[[], None] = lambda: None,
+    when_checked: Callable[[int | None], None] = lambda own_step: None,
 ) -> InitialState:
   """Returns the state that a run begins with.
 
@@ -67,7 +70,8 @@ def initialize_train_state(
       come from scratch.
     rng: The key for it.
     when_checked: Called once nothing can be refused any more, before arrays
-      are made or read.
+      are made or read, with the step of the run's own checkpoint, or None
+      where the run does not go on from one.
 
   Raises:
     steps.UnwritableError: The run is to save where it cannot write.
@@ -81,7 +85,7 @@ def initialize_train_state(
     )
   source = _choose_source(cfg.restore, model_dir)
   if source is None:
-    when_checked()
+    when_checked(None)
     state = init_fn(rng)
     return InitialState(
         train_state=state,
@@ -98,7 +102,13 @@ def initialize_train_state(
       **_wishes(cfg.restore, is_own, lambda: init_fn(rng).state_dict()),
   )
   state = train_state_shape.restore_state(
-      restoring.restore_state(path, request, when_checked=when_checked)
+      restoring.restore_state(
+          path,
+          request,
+          when_checked=functools.partial(
+              when_checked, _step_of(path) if is_own else None
+          ),
+      )
   )
   jax.block_until_ready(state)
   if not is_own:
@@ -113,6 +123,10 @@ def initialize_train_state(
       dataset_state=position,
       source=path,
   )
+
+
+def _step_of(path: str) -> int | None:
+  return run_dir_lib.checkpoint_step(os.path.basename(path))
 
 
 def _choose_source(

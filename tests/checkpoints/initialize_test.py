@@ -64,7 +64,9 @@ class _Model:
         make, in_axis_resources=None, out_axis_resources=self.axes
     )
 
-  def initialize(self, model_dir=None, restore=None, save=None, seed=1):
+  def initialize(
+      self, model_dir=None, restore=None, save=None, seed=1, **kwargs
+  ):
     return initialize.initialize_train_state(
         checkpoint_cfg=configs.CheckpointConfig(save=save, restore=restore),
         model_dir=None if model_dir is None else str(model_dir),
@@ -73,6 +75,7 @@ class _Model:
         train_state_axes=self.axes,
         init_fn=self.init,
         rng=jax.random.PRNGKey(seed),
+        **kwargs,
     )
 
   def save(self, directory, *, seed=5, at=(3,), dataset_state=None, **config):
@@ -97,6 +100,17 @@ def test_run_without_any_checkpoint_begins_from_scratch(tmp_path):
   assert (initial.step, initial.source) == (0, 'scratch')
   assert initial.dataset_state is None
   _assert_same(initial.train_state, model.init(jax.random.PRNGKey(1)))
+
+
+def test_own_step_is_told_once_all_is_checked_and_before_it_is_read(tmp_path):
+  model = _Model(num_partitions=2)
+  told = []
+  model.initialize(tmp_path / 'run', when_checked=told.append)
+  model.save(tmp_path / 'run', at=(3, 4))
+  model.initialize(tmp_path / 'run', when_checked=told.append)
+  given = configs.RestoreCheckpointConfig(str(tmp_path / 'run'))
+  model.initialize(tmp_path / 'new', given, when_checked=told.append)
+  assert told == [None, 4, None]
 
 
 def test_own_newest_checkpoint_comes_before_the_given_path(tmp_path):
