@@ -79,16 +79,20 @@ class SpanDenoiser:
 
   def __post_init__(self):
     """Refuses rates out of range."""
+    spans.check_noise(self.noise_density, self._mean)
+
+  @property
+  def _mean(self) -> float:
+    """As `spans` takes it: one span is one without end."""
     mean = self.mean_noise_span_length
-    spans.check_noise(self.noise_density, math.inf if mean is None else mean)
+    return math.inf if mean is None else mean
 
   def plan(self, tokens_length: int) -> spans.SpanPlan:
     """The plan for one chunk."""
-    mean = self.mean_noise_span_length
     return spans.plan_for_tokens(
         tokens_length,
         noise_density=self.noise_density,
-        mean_noise_span_length=math.inf if mean is None else mean,
+        mean_noise_span_length=self._mean,
     )
 
   def lengths(self, tokens_length: int) -> Lengths:
@@ -118,12 +122,11 @@ class SpanDenoiser:
     if lengths is None:
       noise = spans.noise_of_spans(self.plan(tokens.shape[1]), words)
     else:
-      mean = self.mean_noise_span_length
       noise = spans.noise_of_short_rows(
           lengths,
           words,
           noise_density=self.noise_density,
-          mean_noise_span_length=math.inf if mean is None else mean,
+          mean_noise_span_length=self._mean,
       )
     return spans.replace_noise(
         tokens, noise, first_sentinel=first_sentinel, lengths=lengths

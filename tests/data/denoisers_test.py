@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Denoisers: nothing of the text is lost, lengths keep their promise."""
 
+import functools
+
 import hypothesis
 from hypothesis import strategies
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from t5wild.data import denoisers
 from t5wild.data import random_words
 from t5wild.data import spans
+from tests.data import rule_laws
 
 VOCAB_SIZE = 2000
 EXTRA_IDS = 1000
@@ -27,15 +30,9 @@ rules = strategies.one_of(
 sizes = strategies.integers(0, 300)
 
 
-def applied(rule, size, *, key=(0, 0), num_rows=2):
-  tokens = np.random.default_rng(size).integers(
-      3, 259, (num_rows, size), np.int32
-  )
-  words = random_words.draw(
-      key, num_rows=num_rows, words_per_row=rule.num_words(size)
-  )
-  inputs, targets = rule.apply(tokens, words, first_sentinel=VOCAB_SIZE - 1)
-  return tokens, inputs.split(), targets.split()
+applied = functools.partial(
+    rule_laws.apply_to_full_rows, first_sentinel=VOCAB_SIZE - 1, num_rows=2
+)
 
 
 @settings
@@ -123,26 +120,7 @@ def test_without_a_mean_the_end_of_the_text_is_one_span(density, size):
     rules, strategies.lists(sizes, min_size=1, max_size=6)
 )
 def test_a_short_row_becomes_the_same_however_long_the_others_are(rule, sizes):
-  lengths = np.array(sizes)
-  shape = (len(sizes), max(sizes))
-  tokens = np.random.default_rng(0).integers(3, 259, shape, np.int32)
-  words = random_words.draw(
-      (0, 0), num_rows=len(sizes), words_per_row=rule.num_words(301)
-  )
-  inputs, targets = (
-      rows.split()
-      for rows in rule.apply(
-          tokens, words, first_sentinel=1999, lengths=lengths
-      )
-  )
-  for row, size in enumerate(sizes):
-    alone = rule.apply(
-        tokens[row : row + 1, :size],
-        words[row : row + 1],
-        first_sentinel=1999,
-    )
-    np.testing.assert_array_equal(inputs[row], alone[0].values)
-    np.testing.assert_array_equal(targets[row], alone[1].values)
+  rule_laws.assert_short_rows_do_not_depend_on_others(rule, sizes)
 
 
 def test_single_tokens_are_hidden_evenly():

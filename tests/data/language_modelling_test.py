@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Causal LM, prefix LM, fill in the middle: the text comes back whole."""
 
+import functools
+
 import hypothesis
 from hypothesis import strategies
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 from t5wild.data import language_modelling
 from t5wild.data import random_words
+from tests.data import rule_laws
 
 PSM = language_modelling.MiddleOrder.PSM
 SPM = language_modelling.MiddleOrder.SPM
@@ -29,15 +32,9 @@ rules = strategies.one_of(
 )
 
 
-def applied(rule, size, *, key=(0, 0), num_rows=3):
-  tokens = np.random.default_rng(size).integers(
-      3, 259, (num_rows, size), np.int32
-  )
-  words = random_words.draw(
-      key, num_rows=num_rows, words_per_row=rule.num_words(size)
-  )
-  inputs, targets = rule.apply(tokens, words, first_sentinel=999)
-  return tokens, inputs.split(), targets.split()
+applied = functools.partial(
+    rule_laws.apply_to_full_rows, first_sentinel=999, num_rows=3
+)
 
 
 def prefix_lm(one, other):
@@ -140,26 +137,7 @@ def test_every_middle_is_as_likely():
     rules, strategies.lists(sizes, min_size=1, max_size=6)
 )
 def test_a_short_row_becomes_the_same_however_long_the_others_are(rule, sizes):
-  lengths = np.array(sizes)
-  shape = (len(sizes), max(sizes))
-  tokens = np.random.default_rng(0).integers(3, 259, shape, np.int32)
-  words = random_words.draw(
-      (0, 0), num_rows=len(sizes), words_per_row=rule.num_words(301)
-  )
-  inputs, targets = (
-      rows.split()
-      for rows in rule.apply(
-          tokens, words, first_sentinel=1999, lengths=lengths
-      )
-  )
-  for row, size in enumerate(sizes):
-    alone = rule.apply(
-        tokens[row : row + 1, :size],
-        words[row : row + 1],
-        first_sentinel=1999,
-    )
-    np.testing.assert_array_equal(inputs[row], alone[0].values)
-    np.testing.assert_array_equal(targets[row], alone[1].values)
+  rule_laws.assert_short_rows_do_not_depend_on_others(rule, sizes)
 
 
 def test_text_without_marks_is_given_back_and_half_marked_text_is_refused():
