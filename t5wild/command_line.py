@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the binaries have in common: T5X's flags, processes, how errors read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import os
 import sys
 import traceback
@@ -11,6 +11,7 @@ from typing import Any
 from absl import flags
 from absl import logging
 
+from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild.data import datasets
 from t5wild.partitioning import distributed
@@ -55,6 +56,31 @@ def parse_flags(argv: Sequence[str]) -> None:
   logging.use_absl_handler()
   if not flags.FLAGS['verbosity'].present:
     logging.set_verbosity(logging.INFO)
+
+
+def exit_code_of_flags(
+    argv: Sequence[str],
+    *,
+    make_help: Callable[[], str],
+    check: Callable[[], None] = lambda: None,
+) -> int | None:
+  """Parses a command line; returns how to exit, or None to go on.
+
+  Args:
+    argv: Program name and flags, which are defined.
+    make_help: What to print where help is asked for.
+    check: Raises ValueError where flags do not go together.
+  """
+  if {'--help', '-h', '--helpfull'} & set(argv[1:]):
+    print(make_help())  # noqa: T201 -- the product
+    return exit_codes.DONE.code
+  try:
+    parse_flags(argv)
+    check()
+  except (flags.Error, ValueError) as error:
+    print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
+    return exit_codes.BAD_CONFIG.code
+  return None
 
 
 def start_processes() -> None:

@@ -155,6 +155,10 @@ def define_flags() -> None:
   )
 
 
+def _help() -> str:
+  return f'{_USAGE}\n\n{command_line.flags_help(__name__)}'
+
+
 def run(argv: Sequence[str]) -> int:
   """Runs the binary.
 
@@ -165,15 +169,9 @@ def run(argv: Sequence[str]) -> int:
     One of `exit_codes`.
   """
   define_flags()
-  if {'--help', '-h', '--helpfull'} & set(argv[1:]):
-    # The help is the product.
-    print(f'{_USAGE}\n\n{command_line.flags_help(__name__)}')  # noqa: T201
-    return exit_codes.DONE.code
-  try:
-    command_line.parse_flags(argv)
-  except flags.Error as error:
-    print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
-    return exit_codes.BAD_CONFIG.code
+  code = command_line.exit_code_of_flags(argv, make_help=_help)
+  if code is not None:
+    return code
   _ARGUMENTS_ARE_GOOD.clear()
   try:
     command_line.start_processes()

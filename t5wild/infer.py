@@ -159,15 +159,13 @@ def run(argv: Sequence[str]) -> int:
     One of `exit_codes`.
   """
   define_flags()
-  if {'--help', '-h', '--helpfull'} & set(argv[1:]):
-    print(_help())  # noqa: T201 -- the product
-    return exit_codes.DONE.code
-  try:
-    command_line.parse_flags(argv)
-    run_command.check_flags(flags.FLAGS)
-  except (flags.Error, ValueError) as error:
-    print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
-    return exit_codes.BAD_CONFIG.code
+  code = command_line.exit_code_of_flags(
+      argv,
+      make_help=_help,
+      check=lambda: run_command.check_flags(flags.FLAGS),
+  )
+  if code is not None:
+    return code
   try:
     command_line.start_processes()
     logging.info('Compilation cache: %s', compilation_cache.start())

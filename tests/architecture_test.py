@@ -33,7 +33,7 @@ _FLOORS = {
     'evaluator': 5, 'trainer': 5,
     'training_plan': 5.5,
     'training_data': 5.7,
-    'inference_state': 5.7,
+    'inference_state': 5.7, 'run_config': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
     'burn_in': 7, 'eval': 7, 'infer': 7, 'planner': 7, 'precompile': 7,
     'tasks': 7, 'train': 7,
@@ -61,8 +61,7 @@ _APART = {
 _SEES_APART = {
     'assembly': frozenset({'gin_utils'}),
     'command_line': frozenset({'gin_utils'}),
-    'evaluating': frozenset({'gin_utils'}),
-    'inferring': frozenset({'gin_utils'}),
+    'run_config': frozenset({'gin_utils'}),
     'train': frozenset({'gin_utils'}),
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),

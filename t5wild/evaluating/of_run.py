@@ -3,20 +3,13 @@
 """What to evaluate of a run, from the configuration in its directory."""
 
 from collections.abc import Sequence
-import copy
 import dataclasses
-import importlib
 import os
-import sys
 from typing import Any
 
-from etils import epath
-import gin
-
 from t5wild import evaluator
-from t5wild import gin_utils
 from t5wild import inference_state
-from t5wild import run_dir as run_dir_lib
+from t5wild import run_config
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import steps
 from t5wild.data import datasets
@@ -67,43 +60,36 @@ def arguments_of(
     ValueError: the run has no configuration or no such checkpoint, or its
       configuration has nothing to evaluate.
   """
-  config = run_dir_lib.RunDir(request.run).config_gin
-  if not epath.Path(config).exists():
-    raise ValueError(
-        f'{config} does not exist: expected the configuration that a run '
-        'leaves in its MODEL_DIR. Correct --run, or give --gin_file=... with '
-        'runs/eval.gin.'
-    )
+  config = run_config.find_config(request.run)
   restore = _restore_config(request)
-  # Recipes may name the function that trains as `__main__.train`.
-  train = importlib.import_module('t5wild.train').train
-  sys.modules['__main__'].train = train
-  gin_utils.parse_gin_flags(
-      gin_search_paths, [config, *gin_files], gin_bindings
+  bound = run_config.RunConfig.read(
+      config,
+      gin_files=gin_files,
+      gin_bindings=gin_bindings,
+      gin_search_paths=gin_search_paths,
   )
-  bound = gin.get_bindings(train, resolve_references=False)
   cfg = _dataset_config(request, bound)
   provider = datasets.open_provider(cfg)
   output_dir = request.output_dir or os.path.join(
       request.run, 'eval', f'{provider.name}_{cfg.split}'
   )
   is_following = request.checkpoint == _FOLLOW
-  is_relative = bool(_made(bound, 'relative_steps'))
+  is_relative = bool(bound.get('relative_steps'))
   return {
-      'model': _made(bound, 'model'),
+      'model': bound.need('model'),
       'dataset_cfg': cfg,
       'restore_checkpoint_cfg': restore,
-      'partitioner': _made(bound, 'partitioner'),
+      'partitioner': bound.need('partitioner'),
       'output_dir': output_dir,
       'inference_evaluator_cls': (
-          (_made(bound, 'inference_evaluator_cls')
+          (bound.get('inference_evaluator_cls')
            or evaluator.make_seqio_evaluator)
           if _has_metrics(provider, split=cfg.split)
           else None
       ),
       'training_evaluator_cls': trainer.Trainer,
       'wait_seconds': request.wait_seconds if is_following else 0.0,
-      'total_steps': None if is_relative else _made(bound, 'total_steps'),
+      'total_steps': None if is_relative else bound.get('total_steps'),
   }  # fmt: skip
 
 
@@ -130,9 +116,11 @@ def _restore_config(request: RunRequest) -> configs.RestoreCheckpointConfig:
   )
 
 
-def _dataset_config(request: RunRequest, bound) -> datasets.DatasetConfig:
-  cfg = _made(bound, 'infer_eval_dataset_cfg') or _made(
-      bound, 'train_eval_dataset_cfg'
+def _dataset_config(
+    request: RunRequest, bound: run_config.RunConfig
+) -> datasets.DatasetConfig:
+  cfg = bound.get('infer_eval_dataset_cfg') or bound.get(
+      'train_eval_dataset_cfg'
   )
   if cfg is None:
     raise ValueError(
@@ -144,11 +132,6 @@ def _dataset_config(request: RunRequest, bound) -> datasets.DatasetConfig:
   return dataclasses.replace(
       cfg, **{n: v for n, v in changes.items() if v is not None}
   )
-
-
-def _made(bound, name: str) -> Any:
-  """A bound argument; gin calls what is referred to when it is copied."""
-  return copy.deepcopy(bound[name]) if name in bound else None
 
 
 def _has_metrics(provider: Any, *, split: str) -> bool:

@@ -3,20 +3,16 @@
 """`t5wild infer --run`: all that is needed, read from a run's own directory."""
 
 from collections.abc import Callable, Iterator, Mapping
-import copy
 import dataclasses
-import importlib
 import os
 import sys
 from typing import Any
 
 from absl import flags
 from absl import logging
-import gin
 
-from t5wild import gin_utils
 from t5wild import inference_state
-from t5wild import run_dir as run_dir_lib
+from t5wild import run_config
 from t5wild.checkpoints import configs
 from t5wild.data import datasets
 from t5wild.inferring import inputs
@@ -25,10 +21,6 @@ from t5wild.inferring import jobs
 from t5wild.inferring import session
 from t5wild.inferring import writing
 from t5wild.partitioning import distributed
-
-# What recipes call the training binary, however they name its module.
-_BINARY = 't5wild.train'
-_TRAIN = ('t5wild.train.train', 'train_script.train', '__main__.train', 'train')
 
 
 def define_flags() -> None:
@@ -210,49 +202,31 @@ def read_run(values: Any) -> RunCommand:
   Raises:
     ValueError: The directory is no run's, or has no such checkpoint.
   """
-  config = run_dir_lib.RunDir(values.run).config_gin
-  if not os.path.exists(config):
-    raise ValueError(
-        f'there is no {config}: expected the MODEL_DIR of a run of t5wild, '
-        'which has one. Correct --run, or give gin files by --gin_file.'
-    )
+  config = run_config.find_config(values.run)
   checkpoint = inference_state.checkpoint_of_step(values.run, values.step)
-  # The run's config names the training binary, by module or as __main__.
-  binary = importlib.import_module(_BINARY)
-  sys.modules['__main__'].train = binary.train
-  gin_utils.parse_gin_flags(
-      values.gin_search_paths, [config], values.gin_bindings
+  bound = run_config.RunConfig.read(
+      config,
+      gin_bindings=values.gin_bindings,
+      gin_search_paths=values.gin_search_paths,
   )
-  lengths, add_eos = _as_trained(values)
+  lengths, add_eos = _as_trained(values, bound)
   return RunCommand(
       flags=values,
-      model=_value_of('model', config),
-      partitioner=_value_of('partitioner', config),
+      model=bound.need('model'),
+      partitioner=bound.need('partitioner'),
       checkpoint=checkpoint,
       lengths=lengths,
       add_eos=add_eos,
   )
 
 
-def _value_of(argument: str, config: str) -> Any:
-  """Makes what the run's config binds to an argument of `train`."""
-  for name in _TRAIN:
-    try:
-      # gin makes the objects of references when they are copied.
-      return copy.deepcopy(gin.query_parameter(f'{name}.{argument}'))
-    except ValueError:
-      continue
-  raise ValueError(
-      f'{config} does not bind train.{argument}: expected the config of a '
-      'training run. Give gin files by --gin_file instead.'
-  )
-
-
-def _as_trained(values: Any) -> tuple[dict[str, int], bool]:
+def _as_trained(
+    values: Any, bound: run_config.RunConfig
+) -> tuple[dict[str, int], bool]:
   """Lengths of inputs and targets, and whether inputs end with an end token."""
   lengths, add_eos = {}, True
   try:
-    cfg = _value_of('train_dataset_cfg', values.run)
+    cfg = bound.need('train_dataset_cfg')
     lengths = dict(cfg.task_feature_lengths)
     features = datasets.open_provider(cfg).output_features
     add_eos = bool(features['inputs'].add_eos)
