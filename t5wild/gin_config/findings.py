@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the gin lint has seen and found: bindings with their objects, errors."""
+"""What the gin lint has seen and found: bindings with objects, findings."""
 
 from __future__ import annotations
 
@@ -24,12 +24,40 @@ class Seen:
     return self.file is not None and self.file.is_ours
 
 
+@dataclasses.dataclass(frozen=True)
+class Finding:
+  """What is wrong at one place, in the three parts of every error.
+
+  Attributes:
+    kind: 'import', 'name', 'parameter', 'duplicate', 'macro' (unknown),
+      'unread' (a macro), 'scope', 'type' or 'required'.
+    place: file and line, or what stands in their place.
+    what: what is wrong, with its value.
+    expected: what was expected.
+    do: the mend.
+    is_hint: whether gin may read it all the same.
+  """
+
+  kind: str
+  place: reader.Place | str
+  what: str
+  expected: str
+  do: str
+  is_hint: bool = False
+
+  def __str__(self) -> str:
+    """The whole text."""
+    return (
+        f'{self.place}\n  {self.what}\n  expected: {self.expected}\n'
+        f'  do: {self.do}'
+    )
+
+
 @dataclasses.dataclass
 class Report:
-  """What the lint found; `errors` and `hints` are whole, readable texts."""
+  """What the lint found and saw."""
 
-  errors: list[str] = dataclasses.field(default_factory=list)
-  hints: list[str] = dataclasses.field(default_factory=list)
+  findings: list[Finding] = dataclasses.field(default_factory=list)
   seen: list[Seen] = dataclasses.field(default_factory=list)
   reads: dict[str, list[reader.Binding]] = dataclasses.field(
       default_factory=dict
@@ -39,18 +67,28 @@ class Report:
   tables: list[names.Symbols] = dataclasses.field(default_factory=list)
   flag_names: names.CommandLineNames | None = None
 
+  @property
+  def errors(self) -> list[str]:
+    """Texts of what is refused."""
+    return [str(each) for each in self.findings if not each.is_hint]
+
+  @property
+  def hints(self) -> list[str]:
+    """Texts of what is let through and told."""
+    return [str(each) for each in self.findings if each.is_hint]
+
   def add(
       self,
+      kind: str,
       place: reader.Place | str,
+      *,
       what: str,
       expected: str,
       do: str,
-      *,
       is_hint: bool = False,
   ) -> None:
-    """Adds one finding in the three parts of every error."""
-    text = f'{place}\n  {what}\n  expected: {expected}\n  do: {do}'
-    (self.hints if is_hint else self.errors).append(text)
+    """Adds one finding."""
+    self.findings.append(Finding(kind, place, what, expected, do, is_hint))
 
   def raise_errors(self) -> None:
     """Raises all errors as one GinError, if there are any."""

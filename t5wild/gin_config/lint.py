@@ -10,6 +10,7 @@ line. What a later file or flag overrides is left alone: so T5X recipes work.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+import importlib
 from typing import Any
 
 import gin
@@ -50,14 +51,20 @@ def lint(
     bindings: Sequence[reader.Binding] = (),
     *,
     skip_unknown: bool | Sequence[str] = False,
+    load: Callable[[str], Any] = importlib.import_module,
 ) -> Report:
   """Checks `files`, then `bindings` (from flags), as gin will read them.
 
   Imports the modules that the files import, and changes nothing in gin.
-  `skip_unknown` as gin's: names that may be unknown without being an error.
+
+  Args:
+    files: in the order gin is to read them.
+    bindings: from flags.
+    skip_unknown: as gin's: names that may be unknown without being an error.
+    load: imports a module by its name; ImportError where there is none.
   """
   report = Report()
-  walker = _Walker(report, skip_unknown)
+  walker = _Walker(report, skip_unknown, load)
   for file in files:
     walker.visit(file)
   report.flag_names = names.CommandLineNames(
@@ -76,13 +83,19 @@ def lint(
 class _Walker:
   """Walks statements in gin's order and resolves every name in them."""
 
-  def __init__(self, report: Report, skip_unknown: bool | Sequence[str]):
+  def __init__(
+      self,
+      report: Report,
+      skip_unknown: bool | Sequence[str],
+      load: Callable[[str], Any],
+  ):
     self._report = report
     self._skip_unknown = skip_unknown
+    self._load = load
 
   def visit(self, file: reader.GinFile) -> None:
     """Reads one file, and the files it includes where it includes them."""
-    symbols = names.Symbols(self._report.targets)
+    symbols = names.Symbols(self._report.targets, self._load)
     self._report.tables.append(symbols)
     first: dict[Any, Seen] = {}
     for statement in file.statements:
@@ -123,11 +136,11 @@ class _Walker:
       symbols.add(statement.statement)
     except ImportError as error:
       self._report.add(
-          statement.place,
-          names.import_problem(statement.statement, error),
-          'a module that Python can import, written `from a import b` or '
-          '`import a.b`.',
-          'mend the name, install what is missing, or put its folder on '
+          'import', statement.place,
+          what=names.import_problem(statement.statement, error),
+          expected='a module that Python can import, written `from a import '
+          'b` or `import a.b`.',
+          do='mend the name, install what is missing, or put its folder on '
           'PYTHONPATH.',
           is_hint=bool(self._skip_unknown),
       )
@@ -156,10 +169,10 @@ class _Walker:
       target = find(name)
     except names.UnknownNameError as error:
       self._report.add(
-          place,
-          f'unknown name {name!r}: {error}',
-          'a function or class of a module that this file imports.',
-          'mend the name, or import its module at the head of the file.',
+          'name', place,
+          what=f'unknown name {name!r}: {error}',
+          expected='a function or class of a module that this file imports.',
+          do='mend the name, or import its module at the head of the file.',
           is_hint=self._may_be_unknown(name),
       )
       return None
@@ -182,10 +195,10 @@ class _Walker:
     known = list(signatures.parameters_of(source) or ())
     hint = reader.did_you_mean(binding.parameter, known)
     self._report.add(
-        binding.place,
-        f'{binding.name!r} has no parameter {binding.parameter!r}{hint}',
-        f'one of {", ".join(known) or "no parameter at all"}.',
-        'mend the name, or remove the line.',
+        'parameter', binding.place,
+        what=f'{binding.name!r} has no parameter {binding.parameter!r}{hint}',
+        expected=f'one of {", ".join(known) or "no parameter at all"}.',
+        do='mend the name, or remove the line.',
     )
 
   def _check_duplicate(self, seen: Seen, first: dict[Any, Seen]) -> None:
@@ -198,12 +211,12 @@ class _Walker:
     if before is binding or before.value == _REQUIRED:
       return
     self._report.add(
-        binding.place,
-        f'{binding.key!r} is bound a second time in this file; the first is\n'
-        f'    {before.place}',
-        'one binding of a name in one file (a later file or flag may '
+        'duplicate', binding.place,
+        what=f'{binding.key!r} is bound a second time in this file; the first '
+        f'is\n    {before.place}',
+        expected='one binding of a name in one file (a later file or flag may '
         'override it).',
-        'remove one of the two lines.',
+        do='remove one of the two lines.',
     )
 
 
@@ -241,10 +254,10 @@ def _check_macros(report: Report, last: dict[Any, Seen]) -> None:
       continue
     known = [*defined, 'gin.REQUIRED']
     report.add(
-        readers[0].place,
-        f'unknown macro %{name}{reader.did_you_mean(name, known)}',
-        'a macro that some file or flag sets.',
-        _MENDS.get(name)
+        'macro', readers[0].place,
+        what=f'unknown macro %{name}{reader.did_you_mean(name, known)}',
+        expected='a macro that some file or flag sets.',
+        do=_MENDS.get(name)
         or f'mend the name, or set it: --gin.{name}={_example(name)}',
     )
   for name in sorted(defined - report.reads.keys()):
@@ -261,10 +274,10 @@ def _report_unread(report: Report, seen: Seen) -> None:
   name = seen.binding.macro_name
   hint = reader.did_you_mean(name, list(report.reads), cutoff=0.75)
   report.add(
-      seen.binding.place,
-      f'nothing reads the macro {name!r}{hint}',
-      f'a macro that some binding reads as %{name}.',
-      'mend the name, or remove the line.',
+      'unread', seen.binding.place,
+      what=f'nothing reads the macro {name!r}{hint}',
+      expected=f'a macro that some binding reads as %{name}.',
+      do='mend the name, or remove the line.',
       is_hint=not (seen.is_ours or (seen.file is None and hint)),
   )
 
@@ -278,11 +291,11 @@ def _check_scopes(report: Report) -> None:
     hint = reader.did_you_mean(scope, list(entered), cutoff=0.75)
     known = ', '.join(map(repr, sorted(entered))) or 'none at all'
     report.add(
-        seen.binding.place,
-        f'nothing enters the scope {scope!r}, so this binds nothing{hint}',
-        f'a scope that some @scope/name enters: {known}.',
-        'mend the scope, or remove the line (Python code that enters it tells '
-        'so with lint.declare_scopes).',
+        'scope', seen.binding.place,
+        what=f'nothing enters the scope {scope!r}, so this binds nothing{hint}',
+        expected=f'a scope that some @scope/name enters: {known}.',
+        do='mend the scope, or remove the line (Python code that enters it '
+        'tells so with lint.declare_scopes).',
         is_hint=not (seen.is_ours or hint),
     )
 
@@ -299,11 +312,11 @@ def _check_types(report: Report, last: dict[Any, Seen]) -> None:
       continue
     expected = signatures.describe(annotation)
     report.add(
-        place,
-        f'{seen.binding.key!r} is given {_shown(value)}, '
+        'type', place,
+        what=f'{seen.binding.key!r} is given {_shown(value)}, '
         f'of type {type(value).__name__}',
-        f'{expected} (as {seen.target.path} declares {parameter!r}).',
-        f'write a value of that type{_mend(value, expected)}.',
+        expected=f'{expected} (as {seen.target.path} declares {parameter!r}).',
+        do=f'write a value of that type{_mend(value, expected)}.',
         is_hint=not seen.target.is_ours,
     )
 
@@ -336,10 +349,11 @@ def _check_required(report: Report, last: dict[Any, Seen]) -> None:
   lines = [f'    {key}  ({at.file}:{at.line})' for key, at in missing.items()]
   flags = ' '.join(f'--gin.{key}={_example(key)}' for key in missing)
   report.add(
+      'required',
       f'{len(missing)} required value{"s" * (len(missing) > 1)} not set:',
-      '\n'.join(lines)[2:],
-      'a value for each, in a gin file or as a flag.',
-      f'for example add\n    {flags}',
+      what='\n'.join(lines)[2:],
+      expected='a value for each, in a gin file or as a flag.',
+      do=f'for example add\n    {flags}',
   )
 
 

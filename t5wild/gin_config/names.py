@@ -79,9 +79,19 @@ class Target:
 class Symbols:
   """The symbols one gin file sees."""
 
-  def __init__(self, seen: Mapping[str, Target] | None = None) -> None:
-    """Starts without a symbol; `seen` are the objects of earlier files."""
+  def __init__(
+      self,
+      seen: Mapping[str, Target] | None = None,
+      load: Callable[[str], Any] = importlib.import_module,
+  ) -> None:
+    """Starts without a symbol.
+
+    Args:
+      seen: the objects of earlier files.
+      load: module name -> module; raises ImportError.
+    """
     self._seen = {} if seen is None else seen
+    self._load = load
     self.is_dynamic = False
     self.table: dict[
         str, tuple[Any, config_parser.ImportStatement | None]
@@ -97,10 +107,10 @@ class Symbols:
       self.table['gin'] = (builtins, None)
       return
     if statement.is_from or statement.alias:
-      module = importlib.import_module(statement.module)
+      module = self._load(statement.module)
     else:
-      importlib.import_module(statement.module)
-      module = sys.modules[statement.module.split('.')[0]]
+      self._load(statement.module)
+      module = self._load(statement.module.split('.')[0])
     self.table[statement.bound_name()] = (module, statement)
 
   def find(self, name: str) -> Target:
