@@ -145,12 +145,17 @@ def _task_arguments(
 
   parts = text_objectives.task_parts(objective, vocabulary=vocabulary)
   pieces = documents.split_pieces(
-      _files(paths), held_out_fraction=held_out_fraction
+      find_files(paths), held_out_fraction=held_out_fraction
   )
   return {'source': text_source.TextSource(pieces, reader=reader), **parts}
 
 
-def _files(paths: Paths | None) -> list[text_files.TextFile]:
+def find_files(paths: Paths | None) -> list[text_files.TextFile]:
+  """Lists the files of paths; those of the standard library for None.
+
+  Raises:
+    FileNotFoundError: for a path that does not exist.
+  """
   if paths is not None:
     return text_files.find_text_files(paths)
   return text_files.find_text_files(

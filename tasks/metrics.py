@@ -62,6 +62,27 @@ def squad(
   }
 
 
+def set_f1(
+    targets: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]
+) -> float:
+  """F1 in per cent of the words predicted, over all examples together.
+
+  Words count with multiplicity, in any order.
+
+  Args:
+    targets: words of each example.
+    predictions: words predicted for each.
+  """
+  _check_pairs(targets, predictions)
+  common = expected = given = 0
+  for target, prediction in zip(targets, predictions, strict=True):
+    counts = collections.Counter(target) & collections.Counter(prediction)
+    common += counts.total()
+    expected += len(target)
+    given += len(prediction)
+  return 100 * 2 * common / max(1, expected + given)
+
+
 def bleu(
     targets: Sequence[str | Sequence[str]],
     predictions: Sequence[str],
