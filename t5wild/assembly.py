@@ -18,10 +18,11 @@ import numpy as np
 from t5wild import run_dir as run_dir_lib
 from t5wild import training_data
 from t5wild import training_plan
+from t5wild import training_saves
 from t5wild.checkpoints import initialize
-from t5wild.checkpoints import manager as checkpoint_manager
 from t5wild.data import device_feed
 from t5wild.partitioning import distributed
+from t5wild.trainer import action_checks
 from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import compile_ahead
@@ -31,6 +32,7 @@ from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import model_info
 from t5wild.trainer import preemption
+from t5wild.trainer import recall
 from t5wild.trainer import run_actions
 from t5wild.trainer import run_sinks
 from t5wild.vitals import goodput
@@ -47,6 +49,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     training_plan.BadPlanError: Something in the plan cannot work; nothing was
       compiled.
     preemption.Preempted: The run was asked to stop and has saved its state.
+    finite.NotFiniteError: The run has failed; its last good state is kept.
   """
   ledger = goodput.Ledger()
   with ledger.span('startup'), _as_bad_plan():
@@ -83,7 +86,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
         trainer,
         ledger,
         train_state_axes=states.train_state_axes,
-        first_step=initial.step,
+        initial=initial,
     )
   with contextlib.closing(opened) as session:
     session.write_description(info)
@@ -181,7 +184,7 @@ class _Session:
       ledger,
       *,
       train_state_axes,
-      first_step: int,
+      initial: initialize.InitialState,
   ):
     """Opens the writers and the checkpoint manager; trains nothing."""
     self._plan = plan
@@ -189,9 +192,12 @@ class _Session:
     self._trainer = trainer
     self._train_state_axes = train_state_axes
     self._ledger = ledger
-    self._first_step = first_step
+    self._first_step = initial.step
+    self._is_resumed = initial.is_own
     self._run_dir = run_dir_lib.RunDir(plan.model_dir)
-    self._total_steps = plan.last_step(first_step)
+    self._total_steps = plan.last_step(initial.step)
+    self._user_actions = actions_lib.parse_modes(plan.actions)
+    self._check_actions()
     save_cfg = plan.checkpoint_cfg.save
     self._cadence = cadence_lib.Cadence(
         total_steps=self._total_steps,
@@ -211,14 +217,21 @@ class _Session:
         host=jax.process_index(),
         cost=model_info.step_cost(plan.model, data.input_shapes),
     )
-    self._checkpoints = None
-    if save_cfg is not None:
-      self._checkpoints = checkpoint_manager.CheckpointManager(
-          plan.model_dir, config=save_cfg, on_event=self._record_checkpoint
-      )
     self._feed = device_feed.DeviceFeed(
         data.reader, to_device=plan.partitioner.global_batch
     )
+    self._saves = training_saves.TrainingSaves(
+        plan,
+        trainer=trainer,
+        metrics=self._metrics,
+        dataset_state=self._feed.state_at,
+    )
+
+  def _check_actions(self) -> None:
+    tasks = {actions_lib.ActionMode.TRAIN: [action_checks.TRAIN_TASK]}
+    for mode, names in self._data.evaluated_tasks.items():
+      tasks[mode] = names if self._plan.eval_period is not None else []
+    action_checks.check_tasks(self._user_actions, tasks)
 
   def write_description(self, info) -> None:
     """Leaves model-info.txt and the operative config in the run directory."""
@@ -241,47 +254,89 @@ class _Session:
         trainer=self._trainer,
         train_metrics=self._metrics,
         evaluators=evaluators,
-        save_checkpoint=self._save,
-        save_retry_is_due=(
-            self._checkpoints.retry_is_due if self._checkpoints else _never
-        ),
-        on_evaluation=(
-            self._checkpoints.report_metrics if self._checkpoints else _ignore
-        ),
-        user_actions=actions_lib.parse_modes(self._plan.actions),
+        saves=self._saves,
+        user_actions=self._user_actions,
         profiler=profiler,
     )
     with (
         preemption.StopSignal() as stop_signal,
         contextlib.closing(profiler),
+        contextlib.closing(actions),
     ):
-      self._compile(ahead)
-      if self._plan.run_eval_before_training:
-        with self._ledger.span('evaluate'):
-          actions.evaluate(self._first_step)
-      if self._cadence.save_period and self._first_step == 0:
-        self._save(0)
-      profiler.at_step(self._first_step)
-      try:
-        last = loop.run(
-            step_fn=self._trainer.train_step,
-            feed=self._feed,
-            cadence=self._cadence,
-            actions=actions,
-            first_step=self._first_step,
-            stop_signal=stop_signal,
-            ledger=self._ledger,
-            gc_period=self._plan.gc_period,
-        )
-      except preemption.Preempted as stop:
-        self._make_sure_of_save(stop.step)
-        raise
+      last = self._train(ahead, actions, profiler, stop_signal)
     with self._ledger.span('finish'):
-      self._make_sure_of_save(last)
+      self._saves.make_sure(last)
       for evaluator in evaluators.values():
         evaluator.close()
       self._metrics.flush()
     return last
+
+  def _train(self, ahead, actions, profiler, stop_signal) -> int:
+    """Evaluates what must be, then trains; returns the last step."""
+    past = self._read_past()
+    ended = actions.recall(past, self._first_step)
+    if ended is not None:
+      logging.warning(
+          'Nothing to train: this run was stopped after step %d (%s). To go '
+          'on, raise the patience of that action or drop it from actions.',
+          self._first_step, ended.reason,
+      )  # fmt: skip
+      return self._first_step
+    self._compile(ahead)
+    if self._must_evaluate_first(past):
+      with self._ledger.span('evaluate'):
+        if actions.evaluate(self._first_step):
+          return self._first_step
+    if self._cadence.save_period and self._first_step == 0:
+      actions.save(0)
+    profiler.at_step(self._first_step)
+    try:
+      last = loop.run(
+          step_fn=self._trainer.train_step,
+          feed=self._feed,
+          cadence=self._cadence,
+          actions=actions,
+          first_step=self._first_step,
+          stop_signal=stop_signal,
+          ledger=self._ledger,
+          gc_period=self._plan.gc_period,
+      )
+    except preemption.Preempted as stop:
+      self._saves.make_sure(stop.step)
+      raise
+    actions.finish(last)
+    return last
+
+  def _read_past(self) -> recall.Past | None:
+    """What this run recorded until its checkpoint; on process 0 only."""
+    if jax.process_index() != 0:
+      return None
+    names = recall.recalled_names(self._user_actions)
+    if not self._is_resumed:
+      return recall.Past((), last_step=self._first_step, names=names)
+    return recall.Past.read(
+        self._run_dir.metrics_jsonl, last_step=self._first_step, names=names
+    )
+
+  def _must_evaluate_first(self, past: recall.Past | None) -> bool:
+    """Whether the first state's evaluation is asked for and not done yet.
+
+    A run killed between a save and the end of the evaluation that follows makes
+    up for it: the state is the same.
+    """
+    wished = self._plan.run_eval_before_training
+    if not self._is_resumed:
+      return wished and self._data.is_evaluated
+    at_start = self._first_step == 0
+    due = self._data.is_evaluated and (
+        wished if at_start else self._cadence.due(self._first_step).evaluate
+    )
+    is_missing = past is not None and not all(
+        past.has_evaluation(f'{recall.COLLECTIONS[mode]}/{task}')
+        for mode, tasks in self._data.evaluated_tasks.items()
+        for task in tasks
+    )
+    return distributed.meet('first evaluation', value=due and is_missing)[0]
 
   def _compile(self, ahead: compile_ahead.CompileAhead) -> None:
     if self._first_step >= self._total_steps:
@@ -308,9 +363,7 @@ class _Session:
           trainer=self._trainer,
           datasets=self._data.eval_datasets,
           to_device=self._plan.partitioner.global_batch,
-          managers=self._managers(
-              modes.TRAIN_EVAL, self._data.eval_datasets
-          ),
+          managers=self._managers(modes.TRAIN_EVAL),
       )
     decoder = self._data.inference_evaluator
     if decoder is not None:
@@ -318,80 +371,26 @@ class _Session:
           start=lambda: decoder.start(
               self._trainer.train_state, self._train_state_axes
           ),
-          managers=self._managers(
-              modes.INFER_EVAL, [task.name for task in decoder.eval_tasks]
-          ),
+          managers=self._managers(modes.INFER_EVAL),
           close=decoder.close,
           is_awaited=self._plan.decides_by_inference_metrics,
-          on_late_metrics=self._report_late_metrics,
+          on_late_metrics=self._saves.report_late_metrics,
       )
     return evaluators
 
-  def _report_late_metrics(self, step: int, by_task) -> None:
-    save, mode = self._plan.checkpoint_cfg.save, actions_lib.ActionMode
-    # A best metric of another evaluation would seem to be missing.
-    if save is not None and save.best_metric is None:
-      named = run_actions.named_metrics(mode.INFER_EVAL, by_task)
-      self._checkpoints.report_metrics(step, named)
-
-  def _managers(self, mode: actions_lib.ActionMode, tasks) -> dict[str, Any]:
+  def _managers(self, mode: actions_lib.ActionMode) -> dict[str, Any]:
     """Task name to the writer of what that evaluation finds."""
     managers = {}
-    for task in tasks:
-      name = f'{run_actions.COLLECTIONS[mode]}/{task}'
+    for task in self._data.evaluated_tasks[mode]:
+      name = f'{recall.COLLECTIONS[mode]}/{task}'
       managers[task] = metrics_manager.MetricsManager(
           name, sinks=self._sinks.of(name), host=jax.process_index()
       )
     return managers
 
-  def _record_checkpoint(self, event) -> None:
-    names = {'saved': 'saved', 'save_failed': 'failed'}
-    if event.kind in names:
-      self._metrics.write_scalars(
-          event.step,
-          {
-              f'checkpoint/{names[event.kind]}': 1.0,
-              'timing/save_seconds': event.seconds,
-              'timing/save_blocked_seconds': event.blocked_seconds,
-          },
-      )
-
-  def _save(self, step: int) -> None:
-    if self._checkpoints is None:
-      return
-    self._checkpoints.save(
-        step,
-        self._trainer.train_state,
-        # Position after the batches trained on, not after those read ahead.
-        dataset_state=self._feed.state_at(),
-    )
-
-  def _make_sure_of_save(self, step: int) -> None:
-    """Waits for the last save; tries once more where it failed, or raises."""
-    if self._checkpoints is None or self._checkpoints.wait():
-      return
-    if jax.process_count() == 1:
-      self._save(step)
-      if self._checkpoints.wait():
-        return
-    raise checkpoint_manager.StateNotSavedError(
-        step,
-        directory=self._plan.model_dir,
-        newest=self._checkpoints.latest_step(),
-    )
-
   def close(self) -> None:
     """Waits for savers and writers, whatever ended the run."""
     self._feed.close()
-    if self._checkpoints is not None:
-      self._checkpoints.close()
+    self._saves.close()
     self._metrics.close()
     self._sinks.close(self._ledger, step=int(self._trainer.train_state.step))
-
-
-def _never() -> bool:
-  return False
-
-
-def _ignore(step, values) -> None:
-  del step, values

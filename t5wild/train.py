@@ -20,6 +20,8 @@ from t5wild import training_plan
 from t5wild.checkpoints import manager
 from t5wild.data import datasets
 from t5wild.data import documents
+from t5wild.trainer import action_checks
+from t5wild.trainer import finite
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
 from t5wild.trainer import profiling
@@ -27,7 +29,11 @@ from t5wild.trainer import profiling
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
 # Errors that a restart would repeat, however late they come.
-_FOR_THE_USER = (training_plan.BadPlanError, documents.CorruptTextError)
+_FOR_THE_USER = (
+    action_checks.UnknownMetricError,
+    documents.CorruptTextError,
+    training_plan.BadPlanError,
+)
 
 
 def train(  # noqa: PLR0913 -- T5X's signature
@@ -94,7 +100,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     concurrent_metrics: Kept for T5X recipes; metrics never block here.
     actions: Mode ('TRAIN', 'TRAIN_EVAL', 'INFER_EVAL') to a list of actions.
     train_eval_get_dataset_fn: Replaces the reader of evaluation data.
-    run_eval_before_training: Whether to evaluate the first state, too.
+    run_eval_before_training: Whether to evaluate the first state, too, once.
     train_state_initializer_cls: Makes the first state.
     use_orbax: Must stay True.
     verify_matching_vocabs_fn: Called with (dataset config, model).
@@ -153,6 +159,9 @@ def run(argv: Sequence[str]) -> int:
   except preemption.Preempted as error:
     logging.warning('%s', error)
     return exit_codes.PREEMPTED.code
+  except finite.NotFiniteError as error:
+    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
+    return exit_codes.NON_FINITE.code
   except manager.StateNotSavedError as error:
     print(error, file=sys.stderr)  # noqa: T201 -- the message is the product
     return exit_codes.DISK_FULL.code

@@ -16,6 +16,7 @@ from t5wild.data import datasets
 from t5wild.data import eval_batches
 from t5wild.models import base as models_base
 from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.trainer import actions as actions_lib
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,17 @@ class TrainingData:
   def is_evaluated(self) -> bool:
     """Whether there is anything to do at an evaluation."""
     return bool(self.eval_datasets) or self.inference_evaluator is not None
+
+  @property
+  def evaluated_tasks(self) -> dict[actions_lib.ActionMode, list[str]]:
+    """Names of the tasks of each kind of evaluation; none where it is not."""
+    decoder = self.inference_evaluator
+    return {
+        actions_lib.ActionMode.TRAIN_EVAL: list(self.eval_datasets),
+        actions_lib.ActionMode.INFER_EVAL: (
+            [task.name for task in decoder.eval_tasks] if decoder else []
+        ),
+    }
 
   @property
   def position_is_exact(self) -> bool:

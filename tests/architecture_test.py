@@ -32,13 +32,12 @@ _FLOORS = {
     'models': 4,
     'evaluator': 5, 'trainer': 5,
     'training_plan': 5.5,
-    'training_data': 5.7,
+    'training_data': 5.7, 'training_saves': 5.7,
     'inference_state': 5.7, 'run_config': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
-    'burn_in': 7, 'eval': 7, 'infer': 7, 'planner': 7, 'precompile': 7,
-    'tasks': 7, 'train': 7,
+    'burn_in': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,
+    'precompile': 7, 'tasks': 7, 'train': 7,
     'quickstart': 8,  # fills in macros, then runs the training binary
-    'compat': 9,  # old names for everything below
 }  # fmt: skip
 # These stand apart: what each may import of ours, itself always included.
 _APART = {
@@ -47,6 +46,7 @@ _APART = {
     'gin_utils': frozenset({'gin_config'}),
     'doctor': frozenset({'exit_codes'}),
     'cli': frozenset({'exit_codes'}),  # it names the binaries as strings
+    'compat': frozenset({'exit_codes', 'gin_config'}),  # names all as strings
     'launch': frozenset({
         'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware'
     }),
@@ -60,16 +60,16 @@ _APART = {
 # Rooms apart that a floor may import all the same.
 _SEES_APART = {
     'assembly': frozenset({'gin_utils'}),
-    'command_line': frozenset({'gin_utils'}),
-    'run_config': frozenset({'gin_utils'}),
+    'command_line': frozenset({'compat', 'gin_utils'}),
+    'run_config': frozenset({'compat', 'gin_utils'}),
     'train': frozenset({'gin_utils'}),
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),
+    'inferring': frozenset({'gin_utils'}),
     'precompile': frozenset({'gin_utils'}),
     'planner': frozenset({'gin_utils', 'networks'}),
     'burn_in': frozenset({'gin_utils', 'networks'}),
     'quickstart': frozenset({'gin_utils', 'reports'}),
-    'compat': frozenset({'gin_config', 'gin_utils', 'networks'}),
 }
 # The trainer is handed data and checkpoints, it does not fetch them.
 _FORBIDDEN = {
@@ -77,8 +77,9 @@ _FORBIDDEN = {
     'evaluator': frozenset({'data', 'checkpoints'}),
 }
 _WITHOUT_JAX = (
-    'cli', 'doctor', 'exit_codes', 'experiments', 'gin_config', 'gin_utils',
-    'hardware', 'launch', 'planner.formulas', 'reports', 'run_dir', 'vitals',
+    'cli', 'compat', 'doctor', 'exit_codes', 'experiments', 'gin_config',
+    'gin_utils', 'hardware', 'launch', 'planner.formulas', 'reports',
+    'run_dir', 'vitals',
 )  # fmt: skip
 # These read live seqio tasks, and nothing else imports them at its head.
 _NEED_SEQIO = ('t5wild.tasks',)

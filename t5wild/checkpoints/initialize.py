@@ -35,12 +35,14 @@ class InitialState:
     dataset_state: This process's position in the data, or None to read from
       the beginning.
     source: Where it comes from, to be told: 'scratch', or a checkpoint's path.
+    is_own: Whether the run goes on from a checkpoint of its own.
   """
 
   train_state: train_state_lib.TrainState
   step: int
   dataset_state: dict[str, Any] | None
   source: str
+  is_own: bool = False
 
 
 def initialize_train_state(
@@ -70,8 +72,7 @@ def initialize_train_state(
       come from scratch.
     rng: The key for it.
     when_checked: Called once nothing can be refused any more, before arrays
-      are made or read, with the step of the run's own checkpoint, or None
-      where the run does not go on from one.
+      are made or read, with the step of the run's own checkpoint, or None.
 
   Raises:
     steps.UnwritableError: The run is to save where it cannot write.
@@ -122,6 +123,7 @@ def initialize_train_state(
       step=int(state.step),
       dataset_state=position,
       source=path,
+      is_own=is_own,
   )
 
 
@@ -173,12 +175,14 @@ def _wishes(
 ) -> dict[str, Any]:
   """What a recipe asks of a checkpoint; the run's own is taken as it is."""
   if is_own:
-    return {}
+    # It may be somebody's, copied to here to go on with.
+    return {'trust_paths': restore is not None and restore.trust_paths}
   return {
       'dtype': restore.dtype or restoring.AS_SAVED,
       'transformation_fns': restore.transformation_fns(),
       'strict': restore.strict,
       'fallback_state': fallback_state if restore.fallback_to_scratch else None,
+      'trust_paths': restore.trust_paths,
   }
 
 

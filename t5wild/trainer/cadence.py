@@ -61,9 +61,14 @@ class Cadence:
         self, 'checkpoint_steps', frozenset(self.checkpoint_steps)
     )
 
-  def due(self, step: int) -> Due:
-    """Returns what is due once `step` updates are finished."""
-    last = step >= self.total_steps
+  def due(self, step: int, *, is_last: bool = False) -> Due:
+    """Returns what is due once `step` updates are finished.
+
+    Args:
+      step: Number of finished updates.
+      is_last: Whether the run ends here, though it could go on.
+    """
+    last = is_last or step >= self.total_steps
     saves = self.save_period is not None or bool(self.checkpoint_steps)
     return Due(
         save=_divides(self.save_period, step)

@@ -55,8 +55,11 @@ class DueActions(Protocol):
   def evaluate(self, step: int) -> bool:
     """Evaluates; True asks the loop to stop."""
 
-  def after_step(self, step: int) -> bool:
-    """Runs after every step, waits for nothing; True asks to stop."""
+  def after_step(self, step: int, metrics: Mapping[str, Any]) -> bool:
+    """Runs after every step, waits for nothing; True asks to stop.
+
+    `metrics` are those of this step, on the device.
+    """
 
 
 class _Window:
@@ -93,6 +96,11 @@ class _Window:
     if len(self._in_flight) > MAX_STEPS_IN_FLIGHT:
       jax.block_until_ready(self._in_flight.pop(0))
 
+  def drain(self) -> None:
+    """Waits for the steps under way, so that their time is booked as theirs."""
+    jax.block_until_ready(self._in_flight)
+    self._in_flight.clear()
+
   def take(self) -> Interval:
     interval = Interval(
         metrics=self._metrics,
@@ -116,6 +124,40 @@ def _next_batch(feed: Iterator[Any], step: int, total_steps: int):
         f'{total_steps} steps: set num_epochs to None (repeat), lower '
         'TRAIN_STEPS or add data'
     ) from None
+
+
+def _do_what_is_due(
+    step: int,
+    is_last: bool,
+    *,
+    cadence: cadence_lib.Cadence,
+    actions: DueActions,
+    window: _Window,
+    ledger,
+) -> bool:
+  """Logs, saves, evaluates; returns whether the run ends here."""
+  due = cadence.due(step, is_last=is_last)
+  if due.log:
+    actions.log(step, window.take())
+  if due.save or due.evaluate:
+    with window.timed('device_wait'), ledger.span('step'):
+      window.drain()
+  # Save before evaluating: a fault in evaluation must not cost the steps.
+  if due.save:
+    with window.timed('off_loop'), ledger.span('save'):
+      actions.save(step)
+  if due.evaluate:
+    with window.timed('off_loop'), ledger.span('evaluate'):
+      is_last |= actions.evaluate(step)
+  if is_last and not due.stop:
+    # The evaluation has ended the run: the rest of what a last step does.
+    rest = cadence.due(step, is_last=True)
+    if not due.log:
+      actions.log(step, window.take())
+    if rest.save and not due.save:
+      with ledger.span('save'):
+        actions.save(step)
+  return is_last or due.stop
 
 
 def run(
@@ -161,23 +203,17 @@ def run(
       metrics = step_fn(batch)
     with window.timed('device_wait'), ledger.span('step'):
       window.add(metrics)
-    stop = actions.after_step(step)
-    due = cadence.due(step)
-    if due.log:
-      actions.log(step, window.take())
-    # Save before evaluating: a fault in evaluation must not cost the steps.
-    if due.save:
-      with window.timed('off_loop'), ledger.span('save'):
-        actions.save(step)
-    if due.evaluate:
-      with window.timed('off_loop'), ledger.span('evaluate'):
-        stop |= actions.evaluate(step)
+    is_last = actions.after_step(step, metrics)
+    is_last = _do_what_is_due(
+        step, is_last, cadence=cadence, actions=actions, window=window,
+        ledger=ledger,
+    )  # fmt: skip
+    if is_last:
+      return step
     if stop_signal.reached(step):
       with ledger.span('save'):
         actions.save(step)
       raise preemption.Preempted(step)
     if gc_period and step % gc_period == 0:
       gc.collect()
-    if stop or due.stop:
-      return step
   return max(first_step, cadence.total_steps)

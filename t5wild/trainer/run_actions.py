@@ -2,20 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run does when something is due: log, save, evaluate."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, Protocol
+
+from absl import logging
 
 from t5wild import compilation_cache
+from t5wild.partitioning import distributed
+from t5wild.trainer import action_checks
 from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import finite
 from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import profiling
-
-# Where each evaluation's figures are written.
-COLLECTIONS = {
-    actions_lib.ActionMode.TRAIN_EVAL: 'training_eval',
-    actions_lib.ActionMode.INFER_EVAL: 'inference_eval',
-}
+from t5wild.trainer import recall as recall_lib
+from t5wild.trainer import stopping
+from t5wild.trainer import training_actions
 
 
 class Evaluator(Protocol):
@@ -23,6 +25,22 @@ class Evaluator(Protocol):
 
   def evaluate(self, step: int) -> Mapping[str, Mapping[str, float]]:
     """Returns task -> metric -> value."""
+
+
+class Saves(Protocol):
+  """The checkpoints of a run."""
+
+  def save(self, step: int) -> None:
+    """Starts a save of the state after a step."""
+
+  def retry_is_due(self) -> bool:
+    """Whether a save that failed should be tried again."""
+
+  def report_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
+    """Takes what an evaluation found."""
+
+  def newest_step(self) -> int | None:
+    """Waits for the save under way; tells the newest step."""
 
 
 class RunActions:
@@ -34,9 +52,7 @@ class RunActions:
       trainer: Any,
       train_metrics: metrics_manager_lib.MetricsManager,
       evaluators: Mapping[actions_lib.ActionMode, Evaluator],
-      save_checkpoint: Callable[[int], None],
-      save_retry_is_due: Callable[[], bool],
-      on_evaluation: Callable[[int, Mapping[str, float]], None],
+      saves: Saves,
       user_actions: Mapping[actions_lib.ActionMode, Sequence[Any]],
       profiler: profiling.StepProfiler | None,
   ):
@@ -46,21 +62,20 @@ class RunActions:
       trainer: Holds the state.
       train_metrics: Writes `train/...`.
       evaluators: Those of TRAIN_EVAL and INFER_EVAL that the run has.
-      save_checkpoint: Starts a save of the state after a step.
-      save_retry_is_due: Whether a failed save should be tried again.
-      on_evaluation: Told the step and metric -> value of each evaluation.
+      saves: Saves the state, and is told the metrics of each evaluation.
       user_actions: T5X's actions by mode.
       profiler: Asked after each step, or None.
     """
     self._trainer = trainer
     self._train_metrics = train_metrics
     self._evaluators = dict(evaluators)
-    self._save_checkpoint = save_checkpoint
+    self._saves = saves
     self._user_actions = user_actions
     self._profiler = profiler
-    self._save_retry_is_due = save_retry_is_due
-    self._on_evaluation = on_evaluation
-    self._stop_asked = False
+    self._checked: set[actions_lib.ActionMode] = set()
+    self._training = training_actions.TrainingActions(
+        user_actions, trainer=trainer
+    )
 
   def log(self, step: int, interval: loop.Interval) -> None:
     """Hands an interval to the metrics thread; waits for nothing."""
@@ -84,22 +99,28 @@ class RunActions:
             for name, count in cache.items()
         },
     )
-    modes = actions_lib.ActionMode
-    if self._user_actions.get(modes.TRAIN):
-      # Actions on training metrics decide, so their numbers are waited for.
-      self._stop_asked |= actions_lib.run_actions(
-          modes.TRAIN,
-          self._user_actions,
-          self._trainer.train_state,
-          {'train': future.result()},
-      )
+    self._training.log(step, future)
 
   def save(self, step: int) -> None:
-    """Starts an asynchronous save."""
-    self._save_checkpoint(step)
+    """Starts an asynchronous save, of nothing but finite parameters.
+
+    Raises:
+      finite.NotFiniteError: They are not; what is saved stays as it is.
+    """
+    if not finite.all_finite(self._trainer.train_state.params):
+      what = f'parameters are not finite after step {step}'
+      first = self._training.watch.first()
+      self._fail(step, f'{what} ({first})' if first else what)
+    self._saves.save(step)
 
   def evaluate(self, step: int) -> bool:
-    """Evaluates and runs the actions on it; True asks the loop to stop."""
+    """Evaluates and runs the actions on it; True asks the loop to stop.
+
+    Raises:
+      finite.NotFiniteError: An action says that the run has failed.
+      action_checks.UnknownMetricError: An action watches what is not there;
+        the state is saved.
+    """
     results = {
         mode: evaluator.evaluate(step)
         for mode, evaluator in self._evaluators.items()
@@ -107,25 +128,100 @@ class RunActions:
     named = {}
     for mode, by_task in results.items():
       named.update(named_metrics(mode, by_task))
-    self._on_evaluation(step, named)
+    self._saves.report_metrics(step, named)
     # A list: every action must see the metrics.
     asked = [
-        actions_lib.run_actions(
-            mode, self._user_actions, self._trainer.train_state, by_task
-        )
+        self._decide(mode, step, by_task)
         for mode, by_task in results.items()
+        if self._user_actions.get(mode)
     ]
     return any(asked)
 
-  def after_step(self, step: int) -> bool:
-    """Profiles, and retries a failed save; True asks the loop to stop."""
+  def _decide(
+      self,
+      mode: actions_lib.ActionMode,
+      step: int,
+      by_task: Mapping[str, Mapping[str, float]],
+  ) -> bool:
+    if mode not in self._checked:
+      try:
+        action_checks.check_metrics(self._user_actions, mode, by_task)
+      except action_checks.UnknownMetricError:
+        self.save(step)  # Mended, the same command goes on from here.
+        raise
+      self._checked.add(mode)
+    answer = stopping.ask(
+        mode, self._user_actions, self._trainer.train_state, by_task
+    )
+    request = stopping.share(answer, f'actions of {mode.name}')
+    return self._ends(step, request)
+
+  def after_step(self, step: int, metrics: Mapping[str, Any]) -> bool:
+    """Profiles, retries a failed save, looks at what earlier steps gave.
+
+    Raises:
+      finite.NotFiniteError: An action says that the run has failed.
+      action_checks.UnknownMetricError: An action watches what no step gives.
+    """
     if self._profiler is not None:
       self._profiler.at_step(
           step, block_on=self._trainer.train_state.step
       )
-    if self._save_retry_is_due():
-      self._save_checkpoint(step)
-    return self._stop_asked
+    if self._saves.retry_is_due():
+      self.save(step)
+    return self._ends(step, self._training.after_step(step, metrics))
+
+  def recall(
+      self, past: recall_lib.Past, step: int
+  ) -> stopping.StopRequest | None:
+    """Tells the actions what a run saw until a step; all processes call it.
+
+    Args:
+      past: What it recorded; read on process 0 only.
+      step: Where it goes on.
+
+    Returns:
+      Why it has ended at this step already, or None.
+    """
+    asked = None
+    if distributed.process_index() == 0:
+      asked = recall_lib.recall(past, self._user_actions, step=step)
+    asked = distributed.meet('what actions recall', value=asked)[0]
+    if asked is None:
+      return None
+    ends_at, reason = asked
+    request = stopping.StopRequest(reason=reason)
+    if ends_at == step:
+      return request
+    self._training.stop_at(ends_at, request)
+    return None
+
+  def finish(self, step: int) -> None:
+    """Looks at the metrics of the last steps, which nothing waited for.
+
+    Raises:
+      finite.NotFiniteError: An action says that the run has failed.
+    """
+    self._ends(step, self._training.finish())
+
+  def close(self) -> None:
+    """Ends the thread."""
+    self._training.close()
+
+  def _ends(self, step: int, request: stopping.StopRequest | None) -> bool:
+    if request is None:
+      return False
+    if request.is_failure:
+      first = self._training.watch.first()
+      reason = request.reason
+      self._fail(step, f'{first} ({reason})' if first else reason)
+    logging.warning('Stopping after step %d: %s', step, request.reason)
+    return True
+
+  def _fail(self, step: int, what: str) -> NoReturn:
+    raise finite.NotFiniteError(
+        what, after_step=step, kept=self._saves.newest_step()
+    )
 
 
 def named_metrics(
@@ -133,7 +229,7 @@ def named_metrics(
 ) -> dict[str, float]:
   """Metrics of tasks under the names that the run's records have."""
   return {
-      f'{COLLECTIONS[mode]}/{task}/{name}': value
+      recall_lib.metric_name(mode, task, name): value
       for task, values in by_task.items()
       for name, value in values.items()
   }

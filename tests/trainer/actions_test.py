@@ -3,6 +3,8 @@
 """Actions: when they ask for the end, and when they stay silent."""
 
 from clu import values
+import hypothesis
+from hypothesis import strategies
 import numpy as np
 import pytest
 
@@ -50,6 +52,45 @@ def test_early_stopping_leaves_nan_to_others():
   assert _stops(_early(), [1.0, float('nan'), 1.0]) is None
 
 
+def test_a_metric_that_swings_is_stopped_only_against_the_best():
+  swinging = [3.0, 4.0, 3.5, 4.0, 3.5, 4.0]
+  assert _stops(_early(), swinging) is None
+  assert _stops(_early(compare_with='best'), swinging) == 2
+  better = [3.0, 4.0, 2.5, 2.9, 2.4]
+  assert _stops(_early(compare_with='best'), better) is None
+  assert _stops(_early('max', compare_with='best'), [1.0, 0.5, 0.9]) == 2
+
+
+def test_against_the_best_a_nan_counts_neither_way():
+  action = _early(compare_with='best')
+  assert _stops(action, [3.0, float('nan'), 3.5, float('nan'), 3.5]) == 4
+
+
+@hypothesis.given(
+    numbers=strategies.lists(strategies.integers(0, 4), max_size=12),
+    place=strategies.integers(0, 12),
+    compare_with=strategies.sampled_from(['previous', 'best']),
+)
+def test_what_was_recalled_counts_as_if_it_had_been_seen(
+    numbers, place, compare_with
+):
+  unbroken = _early(compare_with=compare_with)
+  resumed = _early(compare_with=compare_with)
+  answers = [
+      unbroken.run(None, {'task': {'loss': number}}) for number in numbers
+  ]
+  asked = resumed.recall(numbers[:place])
+  assert asked == (answers[:place][-1] if answers[:place] else False)
+  for number, answer in zip(numbers[place:], answers[place:], strict=True):
+    assert resumed.run(None, {'task': {'loss': number}}) == answer
+
+
+@pytest.mark.parametrize('metric', ['loss', ('a', 'b', 'c'), ('task', 3)])
+def test_a_metric_that_is_no_pair_of_names_is_refused(metric):
+  with pytest.raises(ValueError, match='expected a task and a metric'):
+    actions_lib.EarlyStoppingAction(metric, 'min')
+
+
 @pytest.mark.parametrize('bad', [float('nan'), float('inf'), -float('inf')])
 @pytest.mark.parametrize('wrap', [float, values.Scalar, np.float32])
 def test_nan_action_stops_at_anything_not_finite(bad, wrap):
@@ -72,7 +113,9 @@ def test_absent_metrics_stop_nothing(metrics):
         ({'mode': 'low'}, "'low', expected 'min' or 'max'"),
         ({'atol': -1.0}, 'atol .* -1.0'),
         ({'rtol': -1.0}, 'rtol .* -1.0'),
+        ({'rtol': float('nan')}, 'rtol .* nan'),
         ({'patience': 1}, 'patience .* 1, expected at least 2'),
+        ({'compare_with': 'first'}, "'first', expected 'previous' or 'best'"),
     ],
 )
 def test_senseless_arguments_are_refused(arguments, words):

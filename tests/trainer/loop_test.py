@@ -19,10 +19,11 @@ from t5wild.vitals import goodput
 class _Recorder:
   """Notes what the loop asked for, in order."""
 
-  def __init__(self, *, stop_at=None):
+  def __init__(self, *, stop_at=None, stop_after=None):
     self.calls = []
     self.intervals = []
     self._stop_at = stop_at
+    self._stop_after = stop_after
 
   def log(self, step, interval):
     self.calls.append(('log', step))
@@ -35,8 +36,9 @@ class _Recorder:
     self.calls.append(('evaluate', step))
     return step == self._stop_at
 
-  def after_step(self, step):
-    return False
+  def after_step(self, step, metrics):
+    assert 'sum' in metrics
+    return step == self._stop_after
 
 
 def _metrics(batch):
@@ -88,9 +90,27 @@ def test_save_comes_before_evaluation_so_that_a_fault_there_costs_nothing():
   ]
 
 
-def test_evaluation_can_stop_the_loop():
+def test_evaluation_can_stop_the_loop_and_nothing_is_lost():
   actions = _Recorder(stop_at=4)
-  assert _run(actions, eval_period=2) == 4
+  assert _run(actions, eval_period=2, stats_period=3, save_period=5) == 4
+  assert actions.calls == [
+      ('evaluate', 2), ('log', 3), ('evaluate', 4), ('log', 4), ('save', 4)
+  ]  # fmt: skip
+  assert sum(interval.num_steps for interval in actions.intervals) == 4
+
+
+def test_a_stop_after_a_step_does_all_that_a_last_step_does():
+  actions = _Recorder(stop_after=4)
+  assert _run(actions, eval_period=5, stats_period=3, save_period=5) == 4
+  assert actions.calls == [
+      ('log', 3), ('log', 4), ('save', 4), ('evaluate', 4)
+  ]  # fmt: skip
+
+
+def test_what_a_run_never_does_its_last_step_does_not():
+  actions = _Recorder(stop_after=4)
+  _run(actions, stats_period=4)
+  assert actions.calls == [('log', 4)]
 
 
 def test_sigterm_saves_after_the_step_under_way_and_leaves():

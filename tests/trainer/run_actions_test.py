@@ -4,9 +4,12 @@
 
 import types
 
+import jax.numpy as jnp
 import pytest
 
+from t5wild.trainer import action_checks
 from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import finite
 from t5wild.trainer import inference_evaluation
 from t5wild.trainer import run_actions
 
@@ -35,9 +38,12 @@ def _make(evaluators, user_actions=None, reported=None):
       trainer=types.SimpleNamespace(train_state='state'),
       train_metrics=None,
       evaluators=evaluators,
-      save_checkpoint=None,
-      save_retry_is_due=lambda: False,
-      on_evaluation=lambda step, values: reported.append((step, values)),
+      saves=types.SimpleNamespace(
+          report_metrics=lambda step, values: reported.append((step, values)),
+          retry_is_due=lambda: False,
+          save=lambda step: None,
+          newest_step=lambda: 4,
+      ),
       user_actions=user_actions or {},
       profiler=None,
   )
@@ -97,3 +103,55 @@ def test_numbers_and_texts_of_an_inference_are_written_apart():
       (3, ['bleu', 'timing/evaluate_seconds']), (3, {'example': 'ja'}),
       'manager closed', 'evaluator closed',
   ]
+
+
+def _with_params(actions_by_mode, params, saved):
+  return run_actions.RunActions(
+      trainer=types.SimpleNamespace(
+          train_state=types.SimpleNamespace(params=params)
+      ),
+      train_metrics=None,
+      evaluators={MODES.TRAIN_EVAL: _Fixed({'loss': 2.0})},
+      saves=types.SimpleNamespace(
+          report_metrics=lambda step, values: None,
+          save=saved.append,
+          newest_step=lambda: 4,
+      ),
+      user_actions=actions_by_mode,
+      profiler=None,
+  )
+
+
+def test_parameters_that_are_not_finite_are_never_saved():
+  saved = []
+  _with_params({}, {'w': jnp.ones(3)}, saved).save(6)
+  assert saved == [6]
+  bad = _with_params({}, {'w': jnp.array([1.0, jnp.nan])}, saved)
+  with pytest.raises(finite.NotFiniteError, match='checkpoint_4 is the newest'):
+    bad.save(7)
+  assert saved == [6]
+
+
+def test_an_action_on_a_metric_that_is_not_there_ends_the_run_but_is_no_loss():
+  saved = []
+  actions = _with_params(
+      {MODES.TRAIN_EVAL: [actions_lib.TerminateOnNanAction('task', 'los')]},
+      {'w': jnp.ones(3)},
+      saved,
+  )
+  with pytest.raises(action_checks.UnknownMetricError, match="'loss'"):
+    actions.evaluate(6)
+  assert saved == [6]
+
+
+def test_a_failure_found_by_an_evaluation_says_so():
+  actions = _with_params(
+      {MODES.TRAIN_EVAL: [actions_lib.TerminateOnNanAction('task')]},
+      {'w': jnp.ones(3)},
+      [],
+  )
+  actions._evaluators = {MODES.TRAIN_EVAL: _Fixed({'loss': float('nan')})}
+  with pytest.raises(
+      finite.NotFiniteError, match='loss of task is nan.*after step 6'
+  ):
+    actions.evaluate(6)

@@ -5,6 +5,7 @@
 import io
 import itertools
 import tempfile
+import types
 
 import jax
 
@@ -47,9 +48,7 @@ class _Run:
         trainer=trainer,
         train_metrics=self._metrics,
         evaluators={},
-        save_checkpoint=lambda step: None,
-        save_retry_is_due=lambda: False,
-        on_evaluation=lambda step, values: None,
+        saves=types.SimpleNamespace(retry_is_due=lambda: False),
         user_actions={},
         profiler=profiling.StepProfiler(run_dir.profile),
     )

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Saves the state of a training run, with where its data stand."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+
+from t5wild import training_plan
+from t5wild.checkpoints import manager as checkpoint_manager
+from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import metrics_manager
+from t5wild.trainer import run_actions
+
+_RECORDED = {'saved': 'saved', 'save_failed': 'failed'}
+
+
+class TrainingSaves:
+  """The checkpoints of a run; does nothing where the plan saves none."""
+
+  def __init__(
+      self,
+      plan: training_plan.TrainingPlan,
+      *,
+      trainer: Any,
+      metrics: metrics_manager.MetricsManager,
+      dataset_state: Callable[[], Mapping[str, Any] | None],
+  ):
+    """Opens the checkpoint manager.
+
+    Args:
+      plan: Says what to save, and where.
+      trainer: Holds the state.
+      metrics: Takes a record of each save.
+      dataset_state: Tells this process's position after the batches trained
+        on, not after those read ahead.
+    """
+    self._plan = plan
+    self._trainer = trainer
+    self._metrics = metrics
+    self._dataset_state = dataset_state
+    self._manager = None
+    if plan.checkpoint_cfg.save is not None:
+      self._manager = checkpoint_manager.CheckpointManager(
+          plan.model_dir,
+          config=plan.checkpoint_cfg.save,
+          on_event=self._record,
+      )
+
+  def save(self, step: int) -> None:
+    """Starts an asynchronous save of the state."""
+    if self._manager is not None:
+      self._manager.save(
+          step, self._trainer.train_state, dataset_state=self._dataset_state()
+      )
+
+  def retry_is_due(self) -> bool:
+    """Whether a save that failed should be tried again."""
+    return self._manager is not None and self._manager.retry_is_due()
+
+  def newest_step(self) -> int | None:
+    """Waits for the save under way; returns the newest complete step."""
+    if self._manager is None:
+      return None
+    self._manager.wait()
+    return self._manager.latest_step()
+
+  def report_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
+    """Tells what an evaluation found, for the best checkpoints."""
+    if self._manager is not None:
+      self._manager.report_metrics(step, metrics)
+
+  def report_late_metrics(self, step: int, by_task) -> None:
+    """The same for an evaluation by decoding that nothing waited for."""
+    save = self._plan.checkpoint_cfg.save
+    # A best metric of another evaluation would seem to be missing.
+    if save is not None and save.best_metric is None:
+      self.report_metrics(
+          step,
+          run_actions.named_metrics(actions_lib.ActionMode.INFER_EVAL, by_task),
+      )
+
+  def make_sure(self, step: int) -> None:
+    """Waits for the last save; tries once more where it failed.
+
+    Raises:
+      checkpoint_manager.StateNotSavedError: In vain.
+    """
+    if self._manager is None or self._manager.wait():
+      return
+    if jax.process_count() == 1:
+      self.save(step)
+      if self._manager.wait():
+        return
+    raise checkpoint_manager.StateNotSavedError(
+        step,
+        directory=self._plan.model_dir,
+        newest=self._manager.latest_step(),
+    )
+
+  def close(self) -> None:
+    """Waits for the save under way."""
+    if self._manager is not None:
+      self._manager.close()
+
+  def _record(self, event: checkpoint_manager.CheckpointEvent) -> None:
+    if event.kind in _RECORDED:
+      self._metrics.write_scalars(
+          event.step,
+          {
+              f'checkpoint/{_RECORDED[event.kind]}': 1.0,
+              'timing/save_seconds': event.seconds,
+              'timing/save_blocked_seconds': event.blocked_seconds,
+          },
+      )
