@@ -13,6 +13,7 @@ from absl import logging
 
 from t5wild import exit_codes
 from t5wild import gin_utils
+from t5wild.compat import install
 from t5wild.data import datasets
 from t5wild.partitioning import distributed
 
@@ -101,6 +102,7 @@ def parse_gin(**objects: Any) -> None:
   Args:
     **objects: What recipes reach by `import __main__`, whatever was started.
   """
+  install.install()
   for name, value in objects.items():
     setattr(sys.modules['__main__'], name, value)
   gin_utils.parse_gin_flags(

@@ -17,6 +17,7 @@ from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild.checkpoints import transforms
 from t5wild.data import datasets
+from t5wild.inferring import example_tasks
 from t5wild.inferring import jobs
 from t5wild.inferring import outputs
 from t5wild.inferring import run_command
@@ -27,6 +28,7 @@ from t5wild.trainer import initializer
 # Where recipes look for them: `infer_script.write_inferences_to_file`.
 write_inferences_to_file = writing.write_inferences_to_file
 merge_chunks_to_file = outputs.merge_chunks_to_file
+create_task_from_tfexample_file = example_tasks.create_task_from_tfexample_file
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
@@ -135,6 +137,7 @@ def _start() -> None:
       'infer': infer,
       'write_inferences_to_file': write_inferences_to_file,
       'merge_chunks_to_file': merge_chunks_to_file,
+      'create_task_from_tfexample_file': create_task_from_tfexample_file,
   }
   if flags.FLAGS.run is None:
     command_line.parse_gin(**objects)

@@ -17,6 +17,7 @@ import gin
 
 from t5wild import gin_utils
 from t5wild import run_dir as run_dir_lib
+from t5wild.compat import install
 
 _BINARY = 't5wild.train'
 
@@ -53,6 +54,7 @@ class RunConfig:
       gin_search_paths: Sequence[str] = (),
   ) -> 'RunConfig':
     """Gives gin the run's configuration, then what is to override it."""
+    install.install()  # recipes of T5X's are recorded as they were given
     # Recipes name the function that trains by its module, or as __main__.train.
     train = importlib.import_module(_BINARY).train
     sys.modules['__main__'].train = train

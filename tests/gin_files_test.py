@@ -17,8 +17,11 @@ import gin
 from gin import selector_map
 import pytest
 
+from t5wild import eval as evaluation
 from t5wild import gin_utils
+from t5wild import infer
 from t5wild import train
+from t5wild.compat import install
 from t5wild.gin_config import lint
 from t5wild.gin_config import operative
 from t5wild.gin_config import reader
@@ -28,27 +31,48 @@ _GOLDEN = _ROOT / 'tests' / 'golden'
 _UPDATE = bool(os.environ.get('UPDATE_GOLDEN'))
 _TINY = 'models/t5_1_1/tiny.gin'
 _PRETRAIN = 'runs/pretrain.gin'
-# What a file needs around it to be a run, by its folder.
+_T5X_TINY = 't5x/contrib/gpu/t5/t5_1_1/tiny.gin'
+_T5X_PRETRAIN = 't5x/configs/runs/pretrain.gin'
+# What a file needs around it to be a run, by its innermost folder here.
 _AROUND = {
     'models': ((), (_PRETRAIN,)),
     'objectives': ((_TINY, _PRETRAIN), ()),
     'optimizers': ((_TINY, _PRETRAIN), ()),
     'recipes': ((), ()),
     'runs': ((_TINY,), ()),
+    't5x/configs': ((_TINY,), ()),
+    't5x/contrib/gpu/t5/configs': ((_T5X_TINY,), ()),
+    't5x/contrib/gpu/t5/t5_1_1': (
+        (_T5X_TINY, _T5X_PRETRAIN), ()
+    ),
+    't5x/examples/scalable_t5/umt5': (
+        ('t5x/examples/scalable_t5/mt5/small.gin', _T5X_PRETRAIN),
+        (
+            't5x/examples/scalable_t5/umt5/architectures/encoder_decoder.gin',
+            't5x/examples/scalable_t5/umt5/vocab.gin',
+        ),
+    ),
+    't5x/examples/scalable_t5/umt5/runs': (
+        ('t5x/examples/scalable_t5/mt5/small.gin',), ()
+    ),
     'topologies': ((_TINY, _PRETRAIN), ()),
-}
+}  # fmt: skip
 # Stand-ins for what a user must set.
 _PLACEHOLDERS = {
     'BATCH_SIZE': '128',
     'CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'DROPOUT_RATE': '0.0',
     'EVAL_OUTPUT_DIR': "'/placeholder/evaluation'",
+    'FEATURE_LENGTHS': "{'inputs': 512, 'targets': 114}",
     'INFER_OUTPUT_DIR': "'/placeholder/outputs'",
     'INITIAL_CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'MIXTURE_OR_TASK_MODULE': "'placeholder.tasks'",
     'MIXTURE_OR_TASK_NAME': "'placeholder_task'",
     'MODEL_DIR': "'/placeholder/model_dir'",
     'TASK_FEATURE_LENGTHS': "{'inputs': 512, 'targets': 114}",
+    'TF_EXAMPLE_FILE_PATHS': "['/placeholder/examples.tfrecord']",
+    'TF_EXAMPLE_FILE_TYPE': "'tfrecord'",
+    'TRAIN_EVAL_MIXTURE_OR_TASK_NAME': "'placeholder_task'",
     'TRAIN_STEPS': '10000',
 }
 _FILES = sorted(
@@ -69,9 +93,14 @@ def fresh_gin(monkeypatch):
       by_object[found.wrapped] = found
   monkeypatch.setattr(gin.config, '_REGISTRY', registry)
   monkeypatch.setattr(gin.config, '_INVERSE_REGISTRY', by_object)
-  monkeypatch.setattr(
-      sys.modules['__main__'], 'train', train.train, raising=False
-  )
+  install.install()  # files in gin/t5x have T5X's names
+  for function in (
+      train.train, evaluation.evaluate, infer.infer,
+      infer.create_task_from_tfexample_file,
+  ):  # fmt: skip
+    monkeypatch.setattr(
+        sys.modules['__main__'], function.__name__, function, raising=False
+    )
   # Other people's defaults change with their versions, and are not ours to pin.
   defaults = operative._defaults
   monkeypatch.setattr(
@@ -88,8 +117,9 @@ def _is_ours(wrapped) -> bool:
 
 
 def _files_for(path: str) -> list[str]:
-  before, after = _AROUND[path.split('/')[0]]
-  return [*before, path, *after]
+  folders = [each for each in _AROUND if path.startswith(f'{each}/')]
+  before, after = _AROUND[max(folders, key=len)]
+  return [*before, path, *(each for each in after if each != path)]
 
 
 def _missing(files: list[str]) -> list[str]:

@@ -5,4 +5,4 @@
 from t5wild.gin_config.lint import declare_scopes as declare_scopes
 from t5wild.gin_config.reader import gin_root as gin_root
 from t5wild.gin_config.reader import GinError as GinError
-from t5wild.gin_config.reader import register_resolver as register_resolver
+from t5wild.gin_config.reader import register_source as register_source

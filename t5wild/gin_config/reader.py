@@ -20,7 +20,7 @@ from typing import Any
 from gin import config_parser
 
 COMMAND_LINE = 'command line'
-_RESOLVERS: list[Callable[[str], str | None]] = []
+_SOURCES: list[Callable[[str], str | None]] = []
 
 
 class GinError(ValueError):
@@ -156,20 +156,20 @@ def gin_root() -> pathlib.Path:
   return installed if installed.is_dir() else package.parent / 'gin'
 
 
-def register_resolver(resolver: Callable[[str], str | None]) -> None:
-  """Adds a way to find gin files: path as written -> real path or None.
+def register_source(source: Callable[[str], str | None]) -> None:
+  """Adds gin files that lie on no disk: path as written -> text or None.
 
-  Resolvers are asked last, after the working directory, the search paths, our
+  Sources are asked last, after the working directory, the search paths, our
   own gin files and importable packages.
   """
-  if resolver not in _RESOLVERS:
-    _RESOLVERS.append(resolver)
+  if source not in _SOURCES:
+    _SOURCES.append(source)
 
 
 def find_file(
     path: str, *, search_paths: Sequence[str] = (), place: Place | None = None
 ) -> str:
-  """The real path of gin file `path`.
+  """The real path of gin file `path`, or `path` where a source has its text.
 
   Looked for in the working directory, then in `search_paths`, then among our
   own gin files, then in importable packages (`my_project/configs/a.gin`).
@@ -183,10 +183,11 @@ def find_file(
     candidate = os.path.join(folder, path)
     if os.path.isfile(candidate):
       return candidate
-  for resolver in (_find_in_packages, *_RESOLVERS):
-    found = resolver(path)
-    if found is not None:
-      return found
+  found = _find_in_packages(path)
+  if found is not None:
+    return found
+  if _text_of_source(path) is not None:
+    return path
   raise _no_such_file(path, folders=folders, place=place)
 
 
@@ -322,7 +323,16 @@ def _find_in_packages(path: str) -> str | None:
   return None
 
 
+def _text_of_source(path: str) -> str | None:
+  texts = (source(path) for source in _SOURCES)
+  return next((text for text in texts if text is not None), None)
+
+
 def _read_text(path: str) -> str:
+  if not os.path.isfile(path):
+    text = _text_of_source(path)
+    if text is not None:
+      return text
   if '://' not in path:
     return pathlib.Path(path).read_text(encoding='utf-8')
   from etils import epath  # cloud paths only

@@ -44,6 +44,7 @@ class MultiHeadDotProductAttention(nn.Module):
       positions are told otherwise.
     scale_queries: multiply queries by 1/sqrt(head_dim) in the forward pass
       instead of once, in their initial kernel.
+    scale_attn_logits: multiply them so in both places.
     normalize_heads: RMS norm of each head's query and key.
     norm_epsilon: added to the mean square in that norm.
     joined_kernels: True = kernels are matrices `(embed, joined_kv)` as in
@@ -61,6 +62,7 @@ class MultiHeadDotProductAttention(nn.Module):
   softcap: float | None = None
   rotary_wavelength: float | None = None
   scale_queries: bool = False
+  scale_attn_logits: bool = False
   normalize_heads: bool = False
   norm_epsilon: float = 1e-6
   joined_kernels: bool = True
@@ -149,7 +151,7 @@ class MultiHeadDotProductAttention(nn.Module):
     )
     if self.normalize_heads:
       query, key = self._norm('query_norm')(query), self._norm('key_norm')(key)
-    if self.scale_queries:
+    if self.scale_queries or self.scale_attn_logits:
       query = query * jnp.asarray(self.head_dim**-0.5, query.dtype)
     return query, key, value
 

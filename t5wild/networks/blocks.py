@@ -44,6 +44,7 @@ def make_attention(
       softcap=config.attention_softcap,
       rotary_wavelength=config.rotary_wavelength if is_rotary else None,
       scale_queries=config.scale_queries,
+      scale_attn_logits=getattr(config, 'scale_attn_logits', False),
       normalize_heads=config.normalize_heads,
       norm_epsilon=config.norm_epsilon,
       joined_kernels=not config.scan_layers,

@@ -37,11 +37,13 @@ def test_a_file_in_an_importable_package_is_found(tmp_path, monkeypatch):
   assert reader.find_file('some_project/configs/a.gin') == expected
 
 
-def test_a_resolver_is_asked_last(tmp_path, monkeypatch):
-  expected = _touch(tmp_path, 'b.gin')
-  monkeypatch.setattr(reader, '_RESOLVERS', [])
-  reader.register_resolver({'old/path.gin': expected}.get)
-  assert reader.find_file('old/path.gin') == expected
+def test_a_source_is_asked_last(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(reader, '_SOURCES', [])
+  reader.register_source({'old/a.gin': 'A = 1', 'old/b.gin': 'A = 2'}.get)
+  _touch(tmp_path, 'old/b.gin', 'A = 3\n')
+  assert reader.read_file('old/a.gin').statements[0].value == 1
+  assert reader.read_file('old/b.gin').statements[0].value == 3
 
 
 def test_a_missing_file_names_the_places_and_close_names(tmp_path, monkeypatch):
