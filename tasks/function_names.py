@@ -39,6 +39,7 @@ def function_name_task(
     *,
     name: str | None = None,
     given: str = 'source',
+    names: str | None = None,
     vocabulary: Any = None,
     held_out_fraction: float = 0.1,
     shuffle_buffer_size: int = 20_000,
@@ -56,6 +57,8 @@ def function_name_task(
     given: what the inputs are: 'source' = the function's lines, or 'docstring'
       = its docstring, for those that have one. On one line, and with `GAP` for
       the name wherever it stands.
+    names: regular expression of whole names, for a task of those functions
+      alone: r'__\\w+__' is Python's special methods. None: all.
     vocabulary: see `text_objectives.task_parts`.
     held_out_fraction: fraction of the files in 'validation'.
     shuffle_buffer_size: examples among which the next one is drawn.
@@ -70,6 +73,7 @@ def function_name_task(
   import seqio
 
   _check_given(given)
+  _check_names(names)
   files = text_files.split_files(
       local_text.find_files(paths), held_out_fraction=held_out_fraction
   )
@@ -77,7 +81,9 @@ def function_name_task(
   return seqio.Task(
       name or f'function_name_from_{given}',
       source=seqio.FunctionDataSource(
-          functools.partial(_make_dataset, files=files, given=given),
+          functools.partial(
+              _make_dataset, files=files, given=given, names=names
+          ),
           splits=tuple(files),
       ),
       preprocessors=[
@@ -164,9 +170,19 @@ def _check_given(given: str) -> None:
     )
 
 
+def _check_names(names: str | None) -> None:
+  try:
+    re.compile(names or '')
+  except re.error as error:
+    raise ValueError(
+        f'names is {names!r}: expected a regular expression ({error}), or None '
+        "for all functions. Correct function_name_task's names."
+    ) from error
+
+
 @functools.lru_cache(maxsize=8)
 def _read_examples(
-    files: tuple[text_files.TextFile, ...], given: str
+    files: tuple[text_files.TextFile, ...], given: str, names: str | None
 ) -> tuple[Example, ...]:
   """The examples of files, in order; what is no Python is left out, loudly."""
   examples: list[Example] = []
@@ -176,10 +192,14 @@ def _read_examples(
         examples.extend(examples_of(opened.read(), given=given))
     except (SyntaxError, ValueError, RecursionError) as error:
       logging.warning('%s left out, no Python: %s', file.path, error)
+  if names is not None:
+    examples = [e for e in examples if re.fullmatch(names, e['targets'])]
   if not examples:
+    named = '' if names is None else f', named {names!r}'
     raise ValueError(
-        f'{len(files)} files have no function with a {given}: expected one or '
-        f"more, in files such as {files[0].path}. Correct the task's paths."
+        f'{len(files)} files have no function with a {given}{named}: expected '
+        f'one or more, in files such as {files[0].path}. Correct the '
+        "function_name_task's paths or names."
     )
   return tuple(examples)
 
@@ -191,11 +211,12 @@ def _make_dataset(
     *,
     files: dict[str, list[text_files.TextFile]],
     given: str,
+    names: str | None,
 ) -> Any:
   import tensorflow as tf
 
   del shuffle_files, seed  # the task shuffles examples
-  examples = _read_examples(tuple(files[split]), given)
+  examples = _read_examples(tuple(files[split]), given, names)
   return tf.data.Dataset.from_tensor_slices({
       feature: [example[feature] for example in examples]
       for feature in ('inputs', 'targets')

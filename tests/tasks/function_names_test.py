@@ -157,6 +157,23 @@ def test_files_without_functions_are_refused(tmp_path):
     names_of(task, 'train')
 
 
+def test_a_pattern_chooses_functions_by_their_whole_names(folder):
+  task = function_names.function_name_task(
+      str(folder), names=r'name_1._\d', held_out_fraction=0.0
+  )
+  assert names_of(task, 'train') == [
+      f'name_{file}_{number}' for file in (10, 11) for number in range(10)
+  ]
+
+
+def test_a_pattern_that_is_none_or_matches_none_is_refused(folder):
+  with pytest.raises(ValueError, match=r"names is '\('.*regular expression"):
+    function_names.function_name_task(str(folder), names='(')
+  task = function_names.function_name_task(str(folder), names='unheard')
+  with pytest.raises(ValueError, match="named 'unheard'.*paths or names"):
+    names_of(task, 'train')
+
+
 def test_an_unknown_form_of_inputs_is_refused():
   with pytest.raises(ValueError, match=r"'body'.*source.*docstring.*given"):
     function_names.function_name_task(given='body')
