@@ -5,16 +5,18 @@
 from collections.abc import Callable, Sequence
 import os
 import sys
+import threading
 import traceback
 from typing import Any
 
 from absl import flags
 from absl import logging
 
+from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild.compat import install
-from t5wild.data import datasets
+from t5wild.data import providers
 from t5wild.partitioning import distributed
 
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -84,6 +86,31 @@ def exit_code_of_flags(
   return None
 
 
+def check_run_flags(values: Any, module: str) -> None:
+  """Refuses flags that are about --run where it is not given.
+
+  Args:
+    values: The flags.
+    module: Name of the module that defined --run and what goes with it.
+
+  Raises:
+    ValueError: What to give.
+  """
+  if values.run is not None:
+    return
+  given = [
+      f'--{flag.name}'
+      for flag in values.flags_by_module_dict()[module]
+      if flag.present
+  ]
+  if given or not values.gin_file:
+    raise ValueError(
+        f'--run is missing (given: {given}, gin files: {values.gin_file}): '
+        'expected --run=MODEL_DIR, or --gin_file, which says all that flags '
+        'beside --run say. Name the run, or leave them out.'
+    )
+
+
 def start_processes() -> None:
   """Starts jax.distributed as flags and environment say."""
   values = flags.FLAGS
@@ -115,10 +142,37 @@ def parse_gin(**objects: Any) -> None:
 def use_data_dirs() -> None:
   """Tells TFDS and seqio of the folders that flags name."""
   if flags.FLAGS.tfds_data_dir or flags.FLAGS.seqio_additional_cache_dirs:
-    datasets.set_data_dirs(
+    providers.set_data_dirs(
         tfds_data_dir=flags.FLAGS.tfds_data_dir,
         cache_dirs=flags.FLAGS.seqio_additional_cache_dirs,
     )
+
+
+def run_binary(
+    start: Callable[[], None],
+    *,
+    is_ready: threading.Event,
+    for_the_user: tuple[type[BaseException], ...],
+) -> int:
+  """Starts the processes and does what a binary does; returns how to exit.
+
+  Args:
+    start: Reads gin, and does it.
+    is_ready: Set once no argument can be refused any more; errors before are
+      of the recipe, which a restart would repeat.
+    for_the_user: Errors that a restart would repeat, however late they come.
+  """
+  is_ready.clear()
+  try:
+    start_processes()
+    logging.info('Compilation cache: %s', compilation_cache.start())
+    start()
+  except (ValueError, LookupError, OSError, TypeError) as error:
+    if is_ready.is_set() and not isinstance(error, for_the_user):
+      raise
+    print(complaint(error), file=sys.stderr)  # noqa: T201 -- the product
+    return exit_codes.BAD_CONFIG.code
+  return exit_codes.DONE.code
 
 
 def complaint(error: BaseException) -> str:

@@ -8,13 +8,10 @@ import threading
 from typing import Any
 
 from absl import flags
-from absl import logging
 import gin
 
 from t5wild import command_line
-from t5wild import compilation_cache
 from t5wild import evaluator
-from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild.data import datasets
 from t5wild.evaluating import of_run
@@ -95,38 +92,32 @@ def evaluate(  # noqa: PLR0913 -- T5X's signature
   Returns:
     Checkpoint -> task -> metric -> value, of those evaluated now.
   """
-  plan = plan_lib.EvaluationPlan(**locals(), settings=_settings())
+  plan = plan_lib.EvaluationPlan(
+      **locals(),
+      settings=gin_utils.bindings_behind(_DECIDING, without=_NOT_OF_THE_RESULT),
+  )
   _ARGUMENTS_ARE_GOOD.set()
   return session.run_evaluation(plan)
 
 
-# Bindings that change where and how fast, not what is found.
+# Arguments that decide what is found, by --gin_file and by --run.
+_DECIDING = {
+    't5wild.eval.evaluate': (
+        'model', 'dataset_cfg', 'inference_evaluator_cls',
+        'training_evaluator_cls', 'train_eval_get_dataset_fn', 'eval_steps',
+        'restore_checkpoint_cfg', 'fallback_init_rng',
+    ),
+    't5wild.train.train': (
+        'model', 'infer_eval_dataset_cfg', 'train_eval_dataset_cfg',
+        'inference_evaluator_cls',
+    ),
+}  # fmt: skip
+# What in them changes where and how fast, not what is found.
 _NOT_OF_THE_RESULT = (
-    'BATCH_SIZE', 'CHECKPOINT_PATH', 'EVAL_OUTPUT_DIR', 'MODEL_DIR',
-    'POLL_SECONDS', 'TRAIN_STEPS', 'WAIT_SECONDS',
-)  # fmt: skip
-_NOT_OF_THE_RESULT_WITHIN = (
+    'DatasetConfig.batch_size', 'DatasetConfig.use_memory_cache',
+    'Evaluator.use_memory_cache', 'Evaluator.logger_cls',
     'RestoreCheckpointConfig.path', 'RestoreCheckpointConfig.mode',
-    'PjitPartitioner.', '.batch_size', 'evaluate.', 'evaluate_run.', 'train.',
-    'SaveCheckpointConfig.', '.use_memory_cache', 'Evaluator.logger_cls',
 )  # fmt: skip
-
-
-def _settings() -> list[str]:
-  """The bindings that decide what is found, one string each."""
-  bindings: list[str] = []
-  for line in gin_utils.operative_config_str().splitlines():
-    if line.startswith((' ', ')', ']', '}')) and bindings:
-      bindings[-1] += ' ' + line.strip()
-    elif ' = ' in line and not line.startswith('#'):
-      bindings.append(line)
-  names = {line: line.split(' = ')[0] for line in bindings}
-  return [
-      line
-      for line, name in names.items()
-      if name not in _NOT_OF_THE_RESULT
-      and not any(part in name for part in _NOT_OF_THE_RESULT_WITHIN)
-  ]
 
 
 def define_flags() -> None:
@@ -169,28 +160,23 @@ def run(argv: Sequence[str]) -> int:
     One of `exit_codes`.
   """
   define_flags()
-  code = command_line.exit_code_of_flags(argv, make_help=_help)
+  code = command_line.exit_code_of_flags(
+      argv,
+      make_help=_help,
+      check=lambda: command_line.check_run_flags(flags.FLAGS, __name__),
+  )
   if code is not None:
     return code
-  _ARGUMENTS_ARE_GOOD.clear()
-  try:
-    command_line.start_processes()
-    logging.info('Compilation cache: %s', compilation_cache.start())
-    command_line.use_data_dirs()
-    _evaluate()
-  except (ValueError, LookupError, OSError, TypeError) as error:
-    if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(
-        error, session.BadEvaluationError
-    ):
-      raise
-    # The message is the product.
-    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201
-    return exit_codes.BAD_CONFIG.code
-  return exit_codes.DONE.code
+  return command_line.run_binary(
+      _evaluate,
+      is_ready=_ARGUMENTS_ARE_GOOD,
+      for_the_user=(session.BadEvaluationError,),
+  )
 
 
 def _evaluate() -> None:
   values = flags.FLAGS
+  command_line.use_data_dirs()
   if values.run is None:
     command_line.parse_gin(evaluate=evaluate)
     gin.get_configurable(evaluate)()

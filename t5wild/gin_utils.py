@@ -28,6 +28,8 @@ from t5wild.gin_config import reader
 GinError = reader.GinError
 gin_root = reader.gin_root
 lint = lint_lib.lint
+bindings_behind = operative.bindings_behind
+is_bound = operative.is_bound
 operative_config_str = operative.operative_config_str
 rewrite_gin_args = gin_flags.rewrite_gin_args
 

@@ -8,12 +8,9 @@ import threading
 from typing import Any
 
 from absl import flags
-from absl import logging
 import gin
 
 from t5wild import command_line
-from t5wild import compilation_cache
-from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild.checkpoints import transforms
 from t5wild.data import datasets
@@ -21,6 +18,7 @@ from t5wild.inferring import example_tasks
 from t5wild.inferring import jobs
 from t5wild.inferring import outputs
 from t5wild.inferring import run_command
+from t5wild.inferring import steps
 from t5wild.inferring import text_inputs
 from t5wild.inferring import writing
 from t5wild.trainer import initializer
@@ -30,6 +28,19 @@ write_inferences_to_file = writing.write_inferences_to_file
 merge_chunks_to_file = outputs.merge_chunks_to_file
 create_task_from_tfexample_file = example_tasks.create_task_from_tfexample_file
 
+# Arguments that decide what is written, by --gin_file and by --run.
+_DECIDING = {
+    't5wild.infer.infer': (
+        'model', 'dataset_cfg', 'restore_checkpoint_cfg', 'fallback_init_rng',
+        'write_fn', 'merge_fn',
+    ),
+    't5wild.train.train': ('model',),
+}  # fmt: skip
+# Told apart beside them.
+_TOLD_ELSEWHERE = (
+    'DatasetConfig.batch_size', 'DatasetConfig.mixture_or_task_name',
+    'RestoreCheckpointConfig.path', 'RestoreCheckpointConfig.mode',
+)  # fmt: skip
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
 # Errors that a restart would repeat, however late they come.
@@ -110,7 +121,13 @@ def infer(  # noqa: PLR0913 -- T5X's signature
     ValueError: Something cannot work; nothing was compiled.
   """
   # One list of arguments serves gin (here) and the job.
-  jobs.run(jobs.Job(**locals()), when_ready=_ARGUMENTS_ARE_GOOD.set)
+  if 'gin_bindings' in flags.FLAGS and flags.FLAGS.is_parsed():
+    steps.check_decoding_flags(model, flags.FLAGS.gin_bindings)
+  job = jobs.Job(
+      **locals(),
+      bindings=gin_utils.bindings_behind(_DECIDING, without=_TOLD_ELSEWHERE),
+  )
+  jobs.run(job, when_ready=_ARGUMENTS_ARE_GOOD.set)
 
 
 def define_flags() -> None:
@@ -121,7 +138,7 @@ def define_flags() -> None:
 
 def _help() -> str:
   return (
-      'usage: t5wild infer --run=MODEL_DIR --input=FILE --output=FILE.jsonl\n'
+      'usage: t5wild infer --run=MODEL_DIR --input=FILE [--output=FILE.jsonl]\n'
       '       t5wild infer --run=MODEL_DIR --interactive\n'
       '       t5wild infer --gin_file=FILE ... [--gin.NAME=VALUE ...]\n\n'
       'Predicts with, or scores by, a checkpoint; outputs are JSON lines in\n'
@@ -129,6 +146,11 @@ def _help() -> str:
       'one stopped. --gin.NAME=VALUE overrides what the run was trained with.\n'
       '\n' + command_line.flags_help(run_command.__name__)
   )
+
+
+def _check_flags() -> None:
+  command_line.check_run_flags(flags.FLAGS, run_command.__name__)
+  run_command.check_flags(flags.FLAGS)
 
 
 def _start() -> None:
@@ -149,7 +171,8 @@ def _start() -> None:
   if flags.FLAGS.interactive:
     command.converse(when_ready=_ARGUMENTS_ARE_GOOD.set)
   else:
-    infer(**command.infer_arguments(), summarize_config_fn=None)
+    with command.infer_arguments() as arguments:
+      infer(**arguments, summarize_config_fn=None)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -165,20 +188,13 @@ def run(argv: Sequence[str]) -> int:
   code = command_line.exit_code_of_flags(
       argv,
       make_help=_help,
-      check=lambda: run_command.check_flags(flags.FLAGS),
+      check=_check_flags,
   )
   if code is not None:
     return code
-  try:
-    command_line.start_processes()
-    logging.info('Compilation cache: %s', compilation_cache.start())
-    _start()
-  except (ValueError, LookupError, OSError, TypeError) as error:
-    if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):
-      raise
-    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201
-    return exit_codes.BAD_CONFIG.code
-  return exit_codes.DONE.code
+  return command_line.run_binary(
+      _start, is_ready=_ARGUMENTS_ARE_GOOD, for_the_user=_FOR_THE_USER
+  )
 
 
 def main() -> None:

@@ -51,33 +51,70 @@ def get_infer_fn(
   Raises:
     ValueError: the batch cannot be split over the data-parallel devices.
   """
-  rows = partitioner.host_rows(batch_size)
-  partitioned_step = partitioner.partition(
-      _with_fixed_arguments(infer_step),
-      in_axis_resources=(
-          train_state_axes.params,
-          train_state_axes.flax_mutables,
-          partitioner.data_partition_spec,
-          None,
-      ),
-      out_axis_resources=None,
+  return InferFunction(
+      infer_step,
+      batch_size,
+      train_state_axes,
+      partitioner,
+      keep_aux_as_numpy=keep_aux_as_numpy,
   )
 
-  def infer_fn(dataset, train_state, rng=None):
+
+class InferFunction:
+  """What `get_infer_fn` makes; see there."""
+
+  def __init__(
+      self,
+      infer_step: Callable[..., Any],
+      batch_size: int,
+      train_state_axes: Any,
+      partitioner: Any,
+      *,
+      keep_aux_as_numpy: bool,
+  ):
+    """Takes the arguments of `get_infer_fn`."""
+    self._batch_size = batch_size
+    self._keep_aux_as_numpy = keep_aux_as_numpy
+    self._partitioner = partitioner
+    self._rows = partitioner.host_rows(batch_size)
+    self._step = partitioner.partition(
+        _with_fixed_arguments(infer_step),
+        in_axis_resources=(
+            train_state_axes.params,
+            train_state_axes.flax_mutables,
+            partitioner.data_partition_spec,
+            None,
+        ),
+        out_axis_resources=None,
+    )
+
+  def trace(self, train_state: Any, batch: Mapping[str, Any], rng: Any) -> None:
+    """Traces the step, so that it raises what it would when first called.
+
+    Args:
+      train_state: the state, or its shapes.
+      batch: a global batch, or its shapes.
+      rng: a key.
+    """
+    self._step.trace(
+        train_state.params, train_state.flax_mutables, batch, _as_host_key(rng)
+    )
+
+  def __call__(self, dataset, train_state, rng=None):
+    """Returns the outputs of a data set."""
     _check_equal_lengths(dataset)
     in_flight = collections.deque()
     outputs, indices = [], []
-    for numbers, batch in _batches(dataset, batch_size):
+    for numbers, batch in _batches(dataset, self._batch_size):
       step_rng = None
       if rng is not None:
         step_rng, rng = map(_as_host_key, jax.random.split(rng))
+      rows = {name: array[self._rows] for name, array in batch.items()}
       in_flight.append(
-          partitioned_step(
+          self._step(
               train_state.params,
               train_state.flax_mutables,
-              partitioner.global_batch(
-                  {name: array[rows] for name, array in batch.items()}
-              ),
+              self._partitioner.global_batch(rows),
               step_rng,
           )
       )
@@ -85,9 +122,9 @@ def get_infer_fn(
       if len(in_flight) > _MAX_BATCHES_IN_FLIGHT:
         outputs.append(_fetch(in_flight.popleft()))
     outputs += map(_fetch, in_flight)
-    return _by_example(indices, outputs, keep_aux_as_numpy=keep_aux_as_numpy)
-
-  return infer_fn
+    return _by_example(
+        indices, outputs, keep_aux_as_numpy=self._keep_aux_as_numpy
+    )
 
 
 def _with_fixed_arguments(infer_step: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import sys
@@ -25,6 +26,7 @@ from t5wild.gin_config import reader
 # T5X kept these in `utils`; here each has its noun. On the command line the old
 # prefix still finds the one object of that name.
 _T5X_PREFIXES = ('utils.',)
+_OURS = 't5wild'
 
 
 class UnknownNameError(LookupError):
@@ -143,7 +145,8 @@ class CommandLineNames:
   """What flags may call the objects that the files named.
 
   A name is looked for among the symbols of all files, then as the ending of a
-  full name (`DatasetConfig`, `train.train`), then in gin's registry.
+  full name (`DatasetConfig`, `train.train`), then in gin's registry, then among
+  t5wild's own modules, as if a file had `from t5wild import ...`.
   """
 
   def __init__(self, tables: Iterable[Symbols], targets: Iterable[Target]):
@@ -168,11 +171,29 @@ class CommandLineNames:
       return _registered(name)
     except UnknownNameError:
       pass
+    module, dot, _ = name.partition('.')
+    if dot and importlib.util.find_spec(f'{_OURS}.{module}'):
+      return _in_our_module(module).find(name)
     known = [each for target in self._targets for each in target.names]
     hint = reader.did_you_mean(name, known)
     if not hint:
       raise first
     raise UnknownNameError(f'nothing is called {name!r}{hint}')
+
+
+def _in_our_module(module: str) -> Symbols:
+  """What a file sees that imports one module of t5wild."""
+  symbols = Symbols()
+  symbols.is_dynamic = True
+  symbols.add(
+      config_parser.ImportStatement(
+          module=f'{_OURS}.{module}',
+          is_from=True,
+          alias=None,
+          location=config_parser.Location(reader.COMMAND_LINE, 0, 0, ''),
+      )
+  )
+  return symbols
 
 
 def import_problem(

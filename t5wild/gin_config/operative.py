@@ -9,7 +9,7 @@ binding, so it is whole before anything runs, defaults included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 import inspect
 from typing import Any
@@ -44,6 +44,100 @@ def operative_config_str() -> str:
   return text
 
 
+def bindings_behind(
+    arguments: Mapping[str, Sequence[str]], *, without: Sequence[str] = ()
+) -> list[str]:
+  """Returns the bindings that some arguments depend on, a text each, sorted.
+
+  Two configurations give the same list where they set the same, however their
+  files are written: names are those of the code, macros are resolved, defaults
+  left out.
+
+  Args:
+    arguments: Full name of a function (`t5wild.train.train`) to the names of
+      its arguments; of those that the configuration does not bind is nothing.
+    without: Ends of names to leave out (`DatasetConfig.batch_size`).
+  """
+  lines: set[str] = set()
+  todo: list[_Node] = []
+  for scope, selector in gin.config._CONFIG:
+    configurable = gin.config._REGISTRY[selector]
+    names = arguments.get(_full_name(configurable), ())
+    todo += _told(scope, configurable, lines, only=names) if names else []
+  for scope, configurable in _followed(todo):
+    for part in _with_methods(configurable):
+      _told(scope, part, lines)
+  left_out = tuple(without)
+  return sorted(
+      line for line in lines if not line.split(' = ')[0].endswith(left_out)
+  )
+
+
+def is_bound(function: Callable[..., Any], argument: str) -> bool:
+  """Whether the configuration sets an argument of a function, in any scope."""
+  inner = inspect.unwrap(getattr(function, '__func__', function))
+  return any(
+      argument in values and gin.config._REGISTRY[selector].wrapped is inner
+      for (_, selector), values in gin.config._CONFIG.items()
+  )
+
+
+def _with_methods(configurable: Any) -> list[Any]:
+  """A class, and those of its methods that are bound."""
+  start = f'{configurable.selector}.'
+  methods = {
+      selector for _, selector in gin.config._CONFIG
+      if selector.startswith(start)
+  }
+  return [configurable, *(gin.config._REGISTRY[each] for each in methods)]
+
+
+def _told(
+    scope: str,
+    configurable: Any,
+    lines: set[str],
+    *,
+    only: Sequence[str] | None = None,
+) -> list[_Node]:
+  """Adds a line for each binding; returns what the values refer to."""
+  values = gin.config._get_bindings(
+      configurable.selector, scope_components=scope.split('/')
+  )
+  start = f'{scope}/' if scope else ''
+  todo = []
+  for name, value in values.items():
+    if only is None or name in only:
+      full = f'{start}{_full_name(configurable)}.{name}'
+      lines.add(f'{full} = {_text(value)}')
+      todo += _inner_nodes([value], scope)
+  return todo
+
+
+def _full_name(configurable: Any) -> str:
+  wrapped = configurable.wrapped
+  name = getattr(wrapped, '__qualname__', configurable.selector)
+  return f'{getattr(wrapped, "__module__", "")}.{name}'
+
+
+def _text(value: Any) -> str:
+  """A value as text: macros by what they stand for, references by name."""
+  if isinstance(value, gin.config.ConfigurableReference):
+    scopes = '/'.join(value.scopes)
+    if value.configurable.selector == 'gin.macro':
+      return _text(gin.config._CONFIG.get((scopes, 'gin.macro'), {}).get(
+          'value', f'%{scopes}'
+      ))
+    start = f'{scopes}/' if scopes else ''
+    return f'@{start}{_full_name(value.configurable)}{"()" * value.evaluate}'
+  if isinstance(value, dict):
+    items = (f'{_text(k)}: {_text(v)}' for k, v in value.items())
+    return f'{{{", ".join(items)}}}'
+  if isinstance(value, list | tuple):
+    inside = ', '.join(map(_text, value))
+    return f'[{inside}]' if isinstance(value, list) else f'({inside})'
+  return repr(value)
+
+
 def _is_macro(selector: str) -> bool:
   return selector in ('gin.macro', 'gin.constant')
 
@@ -51,11 +145,16 @@ def _is_macro(selector: str) -> bool:
 def _reached(bound: dict[tuple[str, str], dict[str, Any]]) -> list[_Node]:
   """Every function and class that is bound, or referred to by a value."""
   registry = gin.config._REGISTRY
-  todo = [
+  return _followed([
       (scope, registry[selector])
       for scope, selector in bound
       if not _is_macro(selector)
-  ]
+  ])
+
+
+def _followed(nodes: list[_Node]) -> list[_Node]:
+  """Some functions and classes, and all that their bindings refer to."""
+  todo = list(nodes)
   reached: dict[tuple[str, str], _Node] = {}
   while todo:
     scope, configurable = todo.pop()
@@ -66,10 +165,15 @@ def _reached(bound: dict[tuple[str, str], dict[str, Any]]) -> list[_Node]:
     values = gin.config._get_bindings(
         configurable.selector, scope_components=scope.split('/')
     )
-    for reference in _references(list(values.values())):
-      inner = '/'.join(reference.scopes) or scope
-      todo.append((inner, reference.configurable))
+    todo += _inner_nodes(list(values.values()), scope)
   return list(reached.values())
+
+
+def _inner_nodes(values: list[Any], scope: str) -> list[_Node]:
+  return [
+      ('/'.join(reference.scopes) or scope, reference.configurable)
+      for reference in _references(values)
+  ]
 
 
 def _references(value: Any) -> Iterator[Any]:

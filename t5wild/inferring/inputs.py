@@ -20,6 +20,7 @@ from t5wild.data import datasets
 from t5wild.data import pipelines
 from t5wild.data import providers
 from t5wild.inferring import text_inputs
+from t5wild.models import decoder_only
 
 PREDICT, AUX, SCORE = MODES = ('predict', 'predict_with_aux', 'score')
 
@@ -33,7 +34,9 @@ class FileConfig:
   Attributes:
     paths: Path, glob or list of them; '-' is standard input.
     task_feature_lengths: Length of 'inputs' and of 'targets', which is how
-      much is decoded. Longer inputs are cut off, and counted in the log.
+      much is decoded. What is longer is cut, and counted in the log: its end
+      is, or the beginning of inputs that a decoder goes on with. Of 'targets'
+      alone in mode 'score' of a `models.DecoderOnlyModel`: whole texts.
     batch_size: Examples per global batch.
     file_type: 'text' (an input a line), 'jsonl', 'tfrecord', or 'auto', by the
       end of the name.
@@ -74,13 +77,18 @@ class ExampleMaker:
     self._cfg = cfg
     self._input_vocabulary = model.input_vocabulary
     self._output_vocabulary = model.output_vocabulary
-    self._keys = {'inputs': cfg.inputs_key}
+    keys = {'inputs': cfg.inputs_key}
     if mode == SCORE:
-      self._keys['targets'] = cfg.targets_key
+      keys['targets'] = cfg.targets_key
+    lengths = cfg.task_feature_lengths
+    self._keys = {n: key for n, key in keys.items() if n in lengths}
     self.keys = list(self._keys.values())
+    self._goes_on = not cfg.add_eos and isinstance(
+        model, decoder_only.DecoderOnlyModel
+    )
 
   def make(self, record: text_inputs.Record) -> tuple[Example, bool]:
-    """Returns the example of a record, and whether its end was cut off."""
+    """Returns the example of a record, and whether something was cut off."""
     lengths = self._cfg.task_feature_lengths
     example: Example = {
         name: value
@@ -95,12 +103,20 @@ class ExampleMaker:
       text = record[self._keys[name]]
       tokens = self._encode(text, name)
       if len(tokens) > length:
-        # The end token stays: the model has never seen inputs without.
-        tokens = tokens[: length - 1] + tokens[-1:]
+        tokens = self._cut(tokens, name, length)
         is_cut = True
       example[name] = np.asarray(tokens, np.int32)
       example[f'{name}_pretokenized'] = text
     return example, is_cut
+
+  def _cut(self, tokens: list[int], name: str, length: int) -> list[int]:
+    if name == 'targets':  # as tasks do
+      return tokens[:length]
+    if self._goes_on:
+      return tokens[-length:]
+    if self._cfg.add_eos:  # stays: the model has never seen inputs without
+      return tokens[: length - 1] + tokens[-1:]
+    return tokens[:length]
 
   def _encode(self, text: str, name: str) -> list[int]:
     is_input = name == 'inputs'
@@ -129,13 +145,15 @@ class FileSource:
     """
     self.name = cfg.name
     self._cfg = cfg
+    lengths = cfg.task_feature_lengths
     self.vocabulary = model.output_vocabulary
     self._maker = ExampleMaker(cfg, model=model, mode=mode)
     self._inputs = text_inputs.TextInputs(
         text_inputs.find_files(cfg.paths),
         file_type=cfg.file_type,
-        inputs_key=cfg.inputs_key,
+        inputs_key=self._maker.keys[0],
         other_keys=self._maker.keys[1:],
+        unread_keys=set() if 'inputs' in lengths else {cfg.inputs_key},
     )
     digest = hashlib.sha256()
     self.num_examples = 0
@@ -157,8 +175,9 @@ class FileSource:
       yield example
     if num_cut:
       logging.warning(
-          '%d of %d inputs (or targets) are longer than %s tokens and were cut '
-          'off; raise TASK_FEATURE_LENGTHS to keep them whole.', num_cut,
+          '%d of %d inputs (or targets) were longer than %s tokens and cut; '
+          'raise --input_length and --decode_length (with gin, '
+          'TASK_FEATURE_LENGTHS) to keep them whole.', num_cut,
           self.num_examples, dict(self._cfg.task_feature_lengths),
       )  # fmt: skip
 
@@ -234,7 +253,7 @@ def open_sources(
           f'shard {shard[0]} of {shard[1]} was asked of files: expected '
           'num_shards = 1. Split the files, or read a seqio task.'
       )
-    _check_lengths_suit(cfg, converter)
+    _check_lengths_suit(cfg, converter, model=model, mode=mode)
     return [FileSource(cfg, model=model, mode=mode)]
   provider = datasets.open_provider(cfg)
   argument_checks.check_lengths(cfg.task_feature_lengths)
@@ -251,9 +270,14 @@ def open_sources(
   return sources
 
 
-def _check_lengths_suit(cfg: FileConfig, converter: Any) -> None:
+def _check_lengths_suit(
+    cfg: FileConfig, converter: Any, *, model: Any, mode: str
+) -> None:
   lengths = cfg.task_feature_lengths
-  for name in ('inputs', 'targets'):
+  needed = ['inputs', 'targets']
+  if mode == SCORE and isinstance(model, decoder_only.DecoderOnlyModel):
+    needed.remove('inputs')
+  for name in needed:
     if name not in lengths:
       raise ValueError(
           f'task_feature_lengths is {dict(lengths)!r}: expected a length for '

@@ -26,7 +26,7 @@ def answer(
     prompts: Texts.
     plan: Of mode 'predict'.
     cfg: How prompts are encoded.
-    infer_fn: From `session.make_infer_fn`.
+    infer_fn: From `jobs.Engine`.
     tell: Called with each answer.
   """
   model: models_base.BaseModel = plan.model

@@ -4,11 +4,14 @@
 
 from collections.abc import Callable, Sequence
 import dataclasses
+import functools
 import os
 from typing import Any
 
 from absl import logging
+import jax
 
+from t5wild import inference
 from t5wild import inference_state
 from t5wild.checkpoints import configs
 from t5wild.inferring import inputs
@@ -84,8 +87,13 @@ class Engine:
   def start(self, source: Any) -> session.InferFn:
     """Reads the parameters; returns the function of (dataset, rng).
 
+    Nothing is compiled yet.
+
     Args:
       source: Its first example says what a batch looks like.
+
+    Raises:
+      ValueError: The model cannot infer on such batches, or so.
     """
     shapes, types = self.plan.input_shapes(source)
     states = inference_state.InferenceStates(
@@ -97,18 +105,31 @@ class Engine:
         train_state_initializer_cls=self._initializer_cls,
         fallback_init_rng=self._seed,
     )
-    return session.make_infer_fn(
-        self.plan,
+    infer_fn = inference.get_infer_fn(
         self._infer_step,
-        train_state=states.restore(self.checkpoint),
-        train_state_axes=states.train_state_axes,
-        partitioner=self._partitioner,
+        self.plan.batch_size,
+        states.train_state_axes,
+        self._partitioner,
+        keep_aux_as_numpy=True,
+    )
+    # Arguments of decoding are refused when it is traced: before the restore.
+    infer_fn.trace(
+        states.global_train_state_shape,
+        {n: jax.ShapeDtypeStruct(shapes[n], types[n]) for n in shapes},
+        jax.random.PRNGKey(0),
+    )
+    return functools.partial(
+        infer_fn, train_state=states.restore(self.checkpoint)
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-  """The arguments of `t5wild.infer.infer`; see there for each."""
+  """The arguments of `t5wild.infer.infer`; see there for each.
+
+  Attributes:
+    bindings: Configuration that the outputs depend on.
+  """
 
   mode: str
   model: Any
@@ -134,6 +155,7 @@ class Job:
   num_buckets: int
   token_scores: bool
   output_name: str | None
+  bindings: Sequence[str] = ()
 
   @property
   def part(self) -> str:
@@ -187,15 +209,16 @@ def run(job: Job, *, when_ready: Callable[[], None]) -> None:
   todo = _find_work(job, engine, sources)
   if not todo:
     return
+  infer_fn = engine.start(todo[0][0])
+  when_ready()
   if job.summarize_config_fn is not None and job.shard_id == 0:
     job.summarize_config_fn(
         model_dir=job.output_dir, summary_writer=None, step=0
     )
-  infer_fn = engine.start(todo[0][0])
-  when_ready()
   for source, output in todo:
     session.run(plan, source, output, infer_fn=infer_fn)
-    logging.info('Written: %s', os.path.join(job.output_dir, output.name))
+    if job.merge_chunked_results:
+      logging.info('Written: %s', os.path.join(job.output_dir, output.name))
 
 
 def _has_task(job: Job) -> bool:
@@ -220,7 +243,10 @@ def _find_work(
         job.name_of(source),
         tmp_name=f'tmp-{source.name}-{job.part}',
         settings=settings.describe(
-            engine.plan, source, checkpoint=engine.checkpoint
+            engine.plan,
+            source,
+            checkpoint=engine.checkpoint,
+            bindings=job.bindings,
         ),
         merge_fn=job.merge_fn if job.merge_chunked_results else None,
     )

@@ -7,6 +7,7 @@ when its own is. A process may be killed between any two lines here.
 """
 
 from collections.abc import Callable, Mapping
+import glob
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from etils import epath
 from t5wild.partitioning import distributed
 
 COMPLETED = '.COMPLETED'
-_SETTINGS = 'settings.json'
+_SETTINGS = '-settings.json'
 
 
 class BadOutputError(ValueError):
@@ -29,7 +30,9 @@ def merge_chunks_to_file(
 ) -> None:
   """Joins the chunks of one output in order (T5X's signature)."""
   del step
-  chunks = sorted(epath.Path(tmp_dir).glob(f'{output_fname}-chunk?????'))
+  chunks = sorted(epath.Path(tmp_dir).glob(
+      f'{glob.escape(output_fname)}-chunk?????'
+  ))
   final = epath.Path(output_dir) / output_fname
   is_bucket = '://' in os.fspath(output_dir)
   # On a disk the file appears whole; in a bucket every object does.
@@ -79,6 +82,8 @@ class Output:
     self._final = self._directory / name
     self._marker = self._directory / f'{name}{COMPLETED}'
     self._tmp = self._directory / tmp_name
+    # By name: outputs of several modes share the folder, as T5X names it.
+    self._tmp_settings = self._tmp / f'{name}{_SETTINGS}'
     self._merge_fn = merge_fn
     self._settings = json.loads(json.dumps(settings))
     error = found = None
@@ -102,9 +107,8 @@ class Output:
       self._check_same(self._marker)
       self._remove_chunks()
       return True, {}
-    settings = self._tmp / _SETTINGS
-    if settings.exists():
-      self._check_same(settings)
+    if self._tmp_settings.exists():
+      self._check_same(self._tmp_settings)
       return False, self._done_chunks()
     if self._final.exists():
       raise BadOutputError(
@@ -112,15 +116,18 @@ class Output:
           'such file, or one of the same inputs and settings. Choose another '
           'output, or remove it.'
       )
-    self._tmp.mkdir(parents=True, exist_ok=True)
-    _write_whole(settings, json.dumps(self._settings, indent=1))
     return False, {}
+
+  def start(self) -> None:
+    """Makes the folder of chunks, and says what they are of; process 0 only."""
+    self._tmp.mkdir(parents=True, exist_ok=True)
+    if not self._tmp_settings.exists():
+      _write_whole(self._tmp_settings, json.dumps(self._settings, indent=1))
 
   def _check_same(self, path: epath.Path) -> None:
     there = json.loads(path.read_text())
     lines = [
-        f'  {key}\n    there: {there.get(key)}\n    asked: '
-        f'{self._settings.get(key)}'
+        _both_sides(key, there.get(key), self._settings.get(key))
         for key in sorted(there.keys() | self._settings.keys())
         if there.get(key) != self._settings.get(key)
     ]
@@ -134,7 +141,9 @@ class Output:
 
   def _done_chunks(self) -> dict[int, str]:
     found = {}
-    for marker in self._tmp.glob(f'{self.name}-chunk?????{COMPLETED}'):
+    for marker in self._tmp.glob(
+        f'{glob.escape(self.name)}-chunk?????{COMPLETED}'
+    ):
       number = marker.name.removesuffix(COMPLETED)[-5:]
       found[int(number)] = marker.read_text()
     return found
@@ -172,8 +181,22 @@ class Output:
     self._remove_chunks()
 
   def _remove_chunks(self) -> None:
-    if self._merge_fn is not None and self._tmp.exists():
-      self._tmp.rmtree()
+    if self._merge_fn is None or not self._tmp.exists():
+      return
+    for path in self._tmp.glob(f'{glob.escape(self.name)}-*'):
+      path.unlink()
+    if self._tmp.exists() and not any(self._tmp.iterdir()):
+      self._tmp.rmdir()
+
+
+def _both_sides(name: str, there: Any, asked: Any) -> str:
+  """Lines on what differs; of lists only what one of them lacks."""
+  if isinstance(there, list) and isinstance(asked, list):
+    there, asked = (
+        [x for x in there if x not in asked],
+        [x for x in asked if x not in there],
+    )
+  return f'  {name}\n    there: {there}\n    asked: {asked}'
 
 
 def _write_whole(path: epath.Path, text: str) -> None:

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`t5wild infer --run`: all that is needed, read from a run's own directory."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+import contextlib
 import dataclasses
 import os
+import shutil
 import sys
+import tempfile
 from typing import Any
 
 from absl import flags
@@ -14,10 +17,10 @@ from absl import logging
 from t5wild import inference_state
 from t5wild import run_config
 from t5wild.checkpoints import configs
-from t5wild.data import datasets
 from t5wild.inferring import inputs
 from t5wild.inferring import interactive
 from t5wild.inferring import jobs
+from t5wild.inferring import lengths as lengths_lib
 from t5wild.inferring import session
 from t5wild.inferring import writing
 from t5wild.partitioning import distributed
@@ -34,7 +37,11 @@ def define_flags() -> None:
       'A .jsonl with a field "inputs", a .tfrecord, a text file (an input a '
       'line), or - for standard input.',
   )
-  flags.DEFINE_string('output', None, 'The .jsonl file to write.')
+  flags.DEFINE_string(
+      'output', None,
+      'The .jsonl file to write; without it the lines go to standard output, '
+      'and a killed run starts over.',
+  )
   flags.DEFINE_bool('interactive', False, 'A prompt line in, text out.')
   flags.DEFINE_enum(
       'mode', inputs.PREDICT, inputs.MODES,
@@ -44,11 +51,19 @@ def define_flags() -> None:
       'input_type', 'auto', ['auto', 'text', 'jsonl', 'tfrecord'],
       'What --input is; auto goes by its name.',
   )
+  flags.DEFINE_string('inputs_key', 'inputs', 'Field of the inputs.')
+  flags.DEFINE_string('targets_key', 'targets', 'Field of the targets.')
   flags.DEFINE_integer(
-      'input_length', None, 'Most tokens of an input; default: as trained.'
+      'input_length', None,
+      'Most tokens of an input; default: as trained. 0 scores whole texts by '
+      'a language model of one sequence.',
   )
   flags.DEFINE_integer(
       'decode_length', None, 'Most tokens to decode; default: as trained.'
+  )
+  flags.DEFINE_bool(
+      'input_eos', None,
+      'Whether inputs end with the end token; default: as trained.',
   )
   flags.DEFINE_integer('batch_size', 32, 'Inputs decoded together.')
   flags.DEFINE_integer(
@@ -64,29 +79,28 @@ def check_flags(values: Any) -> None:
     ValueError: What to give.
   """
   if values.run is None:
-    given = [n for n in ('input', 'output', 'step') if values[n].present]
-    if values.interactive:
-      given.append('interactive')
-    if given or not values.gin_file:
-      raise ValueError(
-          f'--run is missing (given: {given}, gin files: {values.gin_file}): '
-          'expected --run=MODEL_DIR, or --gin_file. Name the run.'
-      )
     return
-  for name in ('input_length', 'decode_length', 'batch_size'):
+  lowest = dict.fromkeys(
+      ('input_length', 'decode_length', 'batch_size', 'checkpoint_period'), 1
+  )
+  if values.mode == inputs.SCORE:
+    lowest['input_length'] = 0
+  for name, least in lowest.items():
     value = values[name].value
-    if value is not None and value < 1:
+    if value is not None and value < least:
       raise ValueError(
-          f'--{name} is {value}: expected at least 1. Raise it, or leave it '
-          'out.'
+          f'--{name} is {value}: expected at least {least}. Raise it, or leave '
+          'it out.'
       )
-  if values.interactive:
-    return
-  missing = [f'--{n}' for n in ('input', 'output') if not values[n].value]
-  if missing:
+  if values.interactive and values.mode != inputs.PREDICT:
     raise ValueError(
-        f'{missing} is missing: expected --input=FILE --output=FILE.jsonl, or '
-        '--interactive. Give both.'
+        f'--mode is {values.mode!r} and --interactive is given: expected '
+        f'{inputs.PREDICT!r} with it. Drop one of them.'
+    )
+  if not values.input and not values.interactive:
+    raise ValueError(
+        f'--input is {values.input!r}: expected a file, - for standard input, '
+        'or --interactive. Give one.'
     )
 
 
@@ -98,8 +112,7 @@ class RunCommand:
   model: Any
   partitioner: Any
   checkpoint: str
-  lengths: Mapping[str, int]
-  add_eos: bool
+  lengths: lengths_lib.Lengths
 
   @property
   def restore_cfg(self) -> configs.RestoreCheckpointConfig:
@@ -108,34 +121,50 @@ class RunCommand:
         path=self.checkpoint, mode='specific'
     )
 
-  def infer_arguments(self) -> dict[str, Any]:
-    """Returns the arguments of `infer`."""
-    output = os.path.abspath(self.flags.output)
+  @contextlib.contextmanager
+  def infer_arguments(self) -> Iterator[dict[str, Any]]:
+    """Gives the arguments of `infer`, which must end within the context."""
     if self.flags.input == '-' and distributed.process_count() > 1:
       raise ValueError(
           f'--input is - and there are {distributed.process_count()} '
           'processes: expected a file, which all of them can read. Save the '
           'inputs to one.'
       )
-    return {
+    arguments = {
         'mode': self.flags.mode,
         'model': self.model,
-        'dataset_cfg': self.file_config(name=os.path.basename(output)),
         'restore_checkpoint_cfg': self.restore_cfg,
         'partitioner': self.partitioner,
-        'output_dir': os.path.dirname(output),
-        'output_name': os.path.basename(output),
         'checkpoint_period': self.flags.checkpoint_period,
     }
+    if self.flags.output:
+      folder, name = os.path.split(os.path.abspath(self.flags.output))
+      yield {
+          **arguments,
+          'dataset_cfg': self.file_config(name=name),
+          'output_dir': folder,
+          'output_name': name,
+      }
+      return
+    with tempfile.TemporaryDirectory() as folder:
+      yield {
+          **arguments,
+          'dataset_cfg': self.file_config(name='outputs'),
+          'output_dir': folder,
+          'write_fn': _write_and_show,
+          'merge_chunked_results': False,
+      }
 
   def file_config(self, *, name: str) -> inputs.FileConfig:
     """How inputs are read."""
     return inputs.FileConfig(
         paths=self.flags.input or '-',
-        task_feature_lengths=self.lengths,
+        task_feature_lengths=self.lengths.by_feature,
         batch_size=self._batch_size(),
         file_type=self.flags.input_type,
-        add_eos=self.add_eos,
+        inputs_key=self.flags.inputs_key,
+        targets_key=self.flags.targets_key,
+        add_eos=self.lengths.add_eos,
         name=name,
     )
 
@@ -181,6 +210,14 @@ class RunCommand:
     )
 
 
+def _write_and_show(path: str, *arguments: Any) -> None:
+  """Writes a chunk, then to standard output."""
+  writing.write_inferences_to_file(path, *arguments)
+  with open(path, encoding='utf-8') as file:
+    shutil.copyfileobj(file, sys.stdout)
+  sys.stdout.flush()
+
+
 def _prompts() -> Iterator[str]:
   while True:
     if sys.stdin.isatty():
@@ -206,42 +243,14 @@ def read_run(values: Any) -> RunCommand:
   checkpoint = inference_state.checkpoint_of_step(values.run, values.step)
   bound = run_config.RunConfig.read(
       config,
+      gin_files=values.gin_file or (),
       gin_bindings=values.gin_bindings,
       gin_search_paths=values.gin_search_paths,
   )
-  lengths, add_eos = _as_trained(values, bound)
   return RunCommand(
       flags=values,
+      lengths=lengths_lib.Lengths.of_run(values, bound),
       model=bound.need('model'),
       partitioner=bound.need('partitioner'),
       checkpoint=checkpoint,
-      lengths=lengths,
-      add_eos=add_eos,
   )
-
-
-def _as_trained(
-    values: Any, bound: run_config.RunConfig
-) -> tuple[dict[str, int], bool]:
-  """Lengths of inputs and targets, and whether inputs end with an end token."""
-  lengths, add_eos = {}, True
-  try:
-    cfg = bound.need('train_dataset_cfg')
-    lengths = dict(cfg.task_feature_lengths)
-    features = datasets.open_provider(cfg).output_features
-    add_eos = bool(features['inputs'].add_eos)
-  except (ValueError, LookupError, OSError, ImportError, AttributeError) as e:
-    logging.warning(
-        "The run's data cannot be opened here (%s); inputs get an end token.",
-        str(e).splitlines()[0],
-    )
-  given = {'inputs': values.input_length, 'targets': values.decode_length}
-  lengths = {
-      name: value or lengths.get(name) for name, value in given.items()
-  }
-  if None in lengths.values():
-    raise ValueError(
-        f'the lengths are {lengths}: the run does not say all of them here; '
-        'expected both. Give --input_length and --decode_length.'
-    )
-  return lengths, add_eos

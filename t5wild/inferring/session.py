@@ -16,8 +16,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from t5wild import inference
-from t5wild import train_state as train_state_lib
 from t5wild.inferring import buckets as buckets_lib
 from t5wild.inferring import inputs
 from t5wild.inferring import outputs as outputs_lib
@@ -154,9 +152,11 @@ def run(
     plan: What to do.
     source: Examples, the same on every process.
     output: Where to; process 0 writes.
-    infer_fn: From `make_infer_fn`.
+    infer_fn: From `jobs.Engine`.
   """
   is_writer = jax.process_index() == 0
+  if is_writer:
+    output.start()
   progress = progress_lib.Progress(source.name, total=source.num_examples)
   chunks = _chunks_to_do(plan, source, output, progress)
   with (
@@ -239,22 +239,3 @@ def infer_chunk(
       for place, value in zip(places, column, strict=True):
         into[place] = value
   return outputs, aux
-
-
-def make_infer_fn(
-    plan: Plan,
-    infer_step: Callable[..., Any],
-    *,
-    train_state: train_state_lib.InferenceState,
-    train_state_axes: Any,
-    partitioner: Any,
-) -> InferFn:
-  """Returns the partitioned function over examples that `run` takes."""
-  infer_fn = inference.get_infer_fn(
-      infer_step,
-      plan.batch_size,
-      train_state_axes,
-      partitioner,
-      keep_aux_as_numpy=True,
-  )
-  return functools.partial(infer_fn, train_state=train_state)

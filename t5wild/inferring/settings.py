@@ -5,13 +5,10 @@
 The mesh is not among them: a run killed on one may go on on another.
 """
 
-from collections.abc import Mapping
-import contextlib
+from collections.abc import Mapping, Sequence
 import hashlib
 import re
 from typing import Any
-
-import gin
 
 from t5wild.inferring import session
 from t5wild.models import base as models_base
@@ -20,10 +17,15 @@ _ADDRESS = re.compile(r' at 0x[0-9a-f]+')
 
 
 def describe(
-    plan: session.Plan, source: Any, *, checkpoint: str
+    plan: session.Plan,
+    source: Any,
+    *,
+    checkpoint: str,
+    bindings: Sequence[str],
 ) -> dict[str, Any]:
   """Returns the settings of one output."""
   return {
+      'bindings': list(bindings),
       'mode': plan.mode,
       'checkpoint': checkpoint,
       'model': _digest(plan.model),
@@ -49,13 +51,11 @@ def _digest(model: models_base.BaseModel) -> str:
 
 
 def _function(function: Any) -> str:
-  """A function by its name, with the arguments that are set."""
+  """A function by its name, with the arguments of functools.partial."""
   if function is None:
     return 'None'
-  given: Mapping[str, Any] = dict(getattr(function, 'keywords', {}))
+  given: Mapping[str, Any] = getattr(function, 'keywords', {})
   inner = getattr(function, 'func', function)
-  with contextlib.suppress(ValueError):  # gin knows no such function
-    given = {**gin.get_bindings(inner, resolve_references=False), **given}
   name = getattr(inner, '__qualname__', type(inner).__name__)
   arguments = ', '.join(f'{k}={given[k]!r}' for k in sorted(given))
   return _ADDRESS.sub('', f'{name}({arguments})')

@@ -2,16 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The function of a batch that a mode stands for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import functools
+import inspect
 from typing import Any
 
-import gin
-
+from t5wild import gin_utils
+from t5wild.decoding import beam
+from t5wild.decoding import greedy
+from t5wild.decoding import sampling
 from t5wild.inferring import inputs
 from t5wild.inferring import writing
 from t5wild.models import base as models_base
 from t5wild.models import decoder_only
+
+_NUM_DECODES = 'num_decodes'
+_DECODE_FNS = {
+    'beam_search': beam.beam_search,
+    'greedy_decode': greedy.greedy_decode,
+    'temperature_sample': sampling.temperature_sample,
+}
 
 
 def make_infer_step(
@@ -43,6 +53,7 @@ def make_infer_step(
     if token_scores and takes:
       return functools.partial(_score_tokens, model.score_batch)
     return model.score_batch
+  _check_num_decodes(model)
   if not isinstance(model, decoder_only.DecoderOnlyModel):
     is_plain = mode == inputs.PREDICT
     return model.predict_batch if is_plain else model.predict_batch_with_aux
@@ -92,11 +103,55 @@ def _continue_so_far(
   return predict
 
 
+def _check_num_decodes(model: models_base.BaseModel) -> None:
+  """Refuses a number of decodes that the model would pass over, as T5X's do."""
+  predict = model.predict_batch_with_aux
+  if not _is_bound(model.decode_fn, _NUM_DECODES) or _is_bound(
+      predict, _NUM_DECODES
+  ):
+    return
+  name = getattr(model.decode_fn, '__name__', repr(model.decode_fn))
+  raise ValueError(
+      f'{name}.{_NUM_DECODES} is set, and {type(model).__name__}.'
+      'predict_batch_with_aux sets another: 1, unless told. Expected it to be '
+      f'set there: models.{type(model).__name__}.predict_batch_with_aux.'
+      f'{_NUM_DECODES} = 4.'
+  )
+
+
+def check_decoding_flags(
+    model: models_base.BaseModel, gin_bindings: Sequence[str]
+) -> None:
+  """Refuses flags about a decoding function that the model does not call.
+
+  Args:
+    model: The model.
+    gin_bindings: `NAME = VALUE` each, as given.
+
+  Raises:
+    ValueError: What to give beside it.
+  """
+  decode_fn = getattr(model, 'decode_fn', None)
+  decode_fn = getattr(decode_fn, 'func', decode_fn)  # of functools.partial
+  for binding in gin_bindings:
+    *_, function, argument = ['', *binding.partition('=')[0].split('.')]
+    wanted = _DECODE_FNS.get(function)
+    # gin's own wrapper reads bindings; a model's default is no wrapper.
+    if wanted is None or (
+        decode_fn is not wanted and inspect.unwrap(decode_fn) is wanted
+    ):
+      continue
+    name = type(model).__name__
+    raise ValueError(
+        f'{binding.strip()} is given, and {name} does not decode by '
+        f'@decoding.{function}: {argument.strip()} would not be read. Expected '
+        'that it does. Give also '
+        f'--gin.models.{name}.decode_fn=@decoding.{function}'
+    )
+
+
 def _is_bound(decode_fn: Callable[..., Any], name: str) -> bool:
   """Whether a recipe, or `functools.partial`, sets an argument."""
   if name in getattr(decode_fn, 'keywords', {}):
     return True
-  try:
-    return name in gin.get_bindings(decode_fn, resolve_references=False)
-  except ValueError:
-    return False  # gin knows no such function
+  return gin_utils.is_bound(getattr(decode_fn, 'func', decode_fn), name)

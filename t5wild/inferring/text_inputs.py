@@ -5,7 +5,7 @@
 A record is a dict of what stands in the file; its texts are strings.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 import glob
 import io
 import json
@@ -83,8 +83,17 @@ class TextInputs:
       file_type: str,
       inputs_key: str,
       other_keys: Sequence[str] = (),
+      unread_keys: Set[str] = frozenset(),
   ):
     """Takes the files; standard input is read at once.
+
+    Args:
+      files: Paths, '-' being standard input.
+      file_type: One of `FILE_TYPES`, or 'auto'.
+      inputs_key: Field of a record that a line of text is.
+      other_keys: Fields that a record must have, too.
+      unread_keys: Fields that a record must not have: a user would think that
+        they are read.
 
     Raises:
       BadInputError: A file type does not have the fields, or is none.
@@ -92,6 +101,7 @@ class TextInputs:
     self._files = [(path, type_of(path, file_type)) for path in files]
     self._inputs_key = inputs_key
     self.keys = (inputs_key, *other_keys)
+    self._unread_keys = unread_keys
     self._stdin = b''
     if STDIN in files:
       self._stdin = sys.stdin.buffer.read()
@@ -101,7 +111,7 @@ class TextInputs:
             f'{_named(path)} is read as text, which has no field '
             f'{other_keys[0]!r}: expected JSON lines such as '
             f'{{"{inputs_key}": "...", "{other_keys[0]}": "..."}}. Give a '
-            ".jsonl file, or file_type = 'jsonl'."
+            '.jsonl file, or say that it is one (--input_type=jsonl).'
         )
 
   def records(self) -> Iterator[tuple[bytes, Record]]:
@@ -153,7 +163,7 @@ class TextInputs:
       raise BadInputError(
           f'{place} is no JSON ({error}): {text[:60]!r}; expected an object '
           f'such as {{"{self._inputs_key}": "..."}}. Mend the line.'
-      ) from error
+      ) from None  # its traceback would tell nothing more
     if not isinstance(record, dict):
       raise BadInputError(
           f'{place} is {text[:60]!r}: expected an object such as '
@@ -168,8 +178,14 @@ class TextInputs:
         raise BadInputError(
             f'{place} has {key!r} = {record.get(key)!r} among the fields '
             f'{sorted(record)}: expected a text there. Mend the line, or name '
-            'the field by inputs_key and targets_key.'
+            'the field (--inputs_key, --targets_key).'
         )
+    for key in self._unread_keys & record.keys():
+      raise BadInputError(
+          f'{place} has {key!r} = {str(record[key])[:60]!r}, which is not read '
+          'where whole texts are scored: expected no such field. Drop it, or '
+          'give a length for it (--input_length).'
+      )
 
   def _tf_records(self, path: str) -> Iterator[tuple[bytes, Record]]:
     import tensorflow as tf
@@ -184,15 +200,16 @@ class TextInputs:
           break
         example = tf.train.Example.FromString(raw)
       except (tf.errors.DataLossError, ValueError, TypeError) as error:
-        raise _no_tf_record(place, error) from error
+        raise _no_tf_record(place, error) from None
       except Exception as error:  # protobuf's DecodeError has several homes
         if type(error).__name__ != 'DecodeError':
           raise
-        raise _no_tf_record(place, error) from error
+        raise _no_tf_record(place, error) from None
       record = {
           key: _text_of(feature.bytes_list.value[0], place, key)
           for key, feature in example.features.feature.items()
-          if key in self.keys and feature.bytes_list.value
+          if key in {*self.keys, *self._unread_keys}
+          and feature.bytes_list.value
       }
       self._check_keys(record, place)
       yield raw, record

@@ -79,3 +79,26 @@ def test_a_failed_import_offers_modules_that_exist():
     names.Symbols().add(statement)
   problem = names.import_problem(statement, raised.value)
   assert "did you mean 'abc'" in problem
+
+
+@pytest.mark.parametrize(
+    ('name', 'statement'),
+    [
+        ('decoding.beam_search', 'from t5wild import decoding'),
+        ('losses.cross_entropy_with_logits', 'from t5wild import losses'),
+    ],
+)
+def test_flags_know_our_modules_that_no_file_imports(name, statement):
+  target = names.CommandLineNames([], []).find(name)
+  assert target.path == name
+  assert target.statement.format() == statement
+
+
+def test_a_name_of_a_file_goes_before_that_of_our_module():
+  symbols = _symbols('import json as decoding')
+  flags = names.CommandLineNames([symbols], [])
+  assert flags.find('decoding.loads').path == 'decoding.loads'
+  with pytest.raises(names.UnknownNameError, match="did you mean 'beam_search"):
+    names.CommandLineNames([], []).find('decoding.beam_serch')
+  with pytest.raises(names.UnknownNameError, match="'decodings' is not import"):
+    names.CommandLineNames([], []).find('decodings.beam_search')

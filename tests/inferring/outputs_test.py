@@ -34,6 +34,7 @@ def _run(folder, *, settings=None, kill_at=None, digest='same'):
     )
     if output.is_complete:
       return []
+    output.start()
     for number, text in enumerate(CHUNKS):
       if not output.is_done(number, digest=digest):
         computed.append(number)
@@ -87,3 +88,27 @@ def test_inputs_that_changed_in_between_are_refused(tmp_path):
     _run(tmp_path, kill_at=2)
   with pytest.raises(outputs.BadOutputError, match='inputs have changed'):
     _run(tmp_path, digest='other')
+
+
+def test_two_outputs_of_one_folder_do_not_touch_each_other(tmp_path):
+  first, second = (
+      outputs.Output(str(tmp_path), name, tmp_name='tmp', settings={'m': name})
+      for name in ('a', 'b')
+  )
+  for output in (first, second):
+    output.start()
+    output.write(
+        0, digest='d', write=lambda p: pathlib.Path(p).write_text('line\n')
+    )
+  first.finish()
+  assert (tmp_path / 'a').read_text() == 'line\n'
+  assert outputs.Output(
+      str(tmp_path), 'b', tmp_name='tmp', settings={'m': 'b'}
+  ).is_done(0, digest='d')
+  second.finish()
+  assert not (tmp_path / 'tmp').exists()
+
+
+def test_looking_at_an_output_writes_nothing(tmp_path):
+  outputs.Output(str(tmp_path / 'x'), 'a', tmp_name='tmp', settings={})
+  assert not any(tmp_path.iterdir())
