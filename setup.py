@@ -40,6 +40,7 @@ _CORE = [
     'jax>=0.10.2,<0.13',
     'jaxtyping>=0.3.2,<0.4',
     'matplotlib>=3.9,<4',
+    'msgpack>=1.1,<2',
     'numpy>=2.1,<3',
     'optax>=0.2.6,<0.3',
     'orbax-checkpoint>=0.12.4,<0.13',
@@ -50,6 +51,7 @@ _CORE = [
     'tensorboard>=2.20,<3',
     'tensorboardX>=2.6.2.2,<3',
     'tensorflow>=2.20,<2.22',
+    'tensorstore>=0.1.84,<0.2',
 ]
 
 _TEST = [

@@ -58,6 +58,10 @@ COMMANDS = {
         takes_program_name=True,
         summary='predict with a checkpoint, or score by it; or converse',
     ),
+    'convert': Command(
+        module='t5wild.convert',
+        summary='make a checkpoint of T5X one of t5wild, scanned or not',
+    ),
     'train-vocab': Command(
         module='t5wild.data.train_vocabulary',
         summary='train a SentencePiece vocabulary on your text',

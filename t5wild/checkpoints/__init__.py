@@ -3,18 +3,18 @@
 """Checkpoints: saved in the background, restored on any mesh."""
 
 from t5wild.checkpoints import configs
+from t5wild.checkpoints import load
 from t5wild.checkpoints import manager
 from t5wild.checkpoints import steps
-from t5wild.checkpoints import transforms
 
 CheckpointConfig = configs.CheckpointConfig
-CheckpointEvent = manager.CheckpointEvent
 CheckpointManager = manager.CheckpointManager
 Checkpointer = configs.Checkpointer
 RestoreCheckpointConfig = configs.RestoreCheckpointConfig
 SaveBestCheckpointer = configs.SaveBestCheckpointer
 SaveCheckpointConfig = configs.SaveCheckpointConfig
 all_steps = steps.all_steps
-apply_assignment_map = transforms.apply_assignment_map
+apply_assignment_map = configs.transforms.apply_assignment_map
 get_checkpoint_dir = steps.get_checkpoint_dir
 latest_step = steps.latest_step
+load_t5x_checkpoint = load.load_t5x_checkpoint

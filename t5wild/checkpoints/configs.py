@@ -139,8 +139,8 @@ class RestoreCheckpointConfig:
 
   Attributes:
     path: A checkpoint folder ('specific') or a run directory around some
-      ('latest', 'all'), or several of them. Relative paths count from the
-      working directory. Empty: none.
+      ('latest', 'all'), or several of them; ours, or T5X's of either format.
+      Relative paths count from the working directory. Empty: none.
     mode: 'specific', 'latest' or 'all' (evaluation goes through all).
     assignment_map: Pairs (pattern over the model's keys, replacement or None);
       see `transforms.apply_assignment_map`.
@@ -157,6 +157,9 @@ class RestoreCheckpointConfig:
       returns the checkpoint's. Leaves have shape and dtype, and numbers by
       `numpy.asarray`.
     checkpoint_manager_cls: T5X's field; only None is known.
+    trust_paths: Whether a checkpoint may have links, and T5X's native one
+      paths and stores, that lie outside its folder. Leave it False for one of
+      somebody you do not know.
   """
 
   path: str | os.PathLike[str] | Sequence[str] = ()
@@ -169,6 +172,7 @@ class RestoreCheckpointConfig:
   checkpointer_cls: Callable[..., Any] | None = None
   state_transformation_fns: Sequence[Callable[..., PyTree]] = ()
   checkpoint_manager_cls: Callable[..., Any] | None = None
+  trust_paths: bool = False
 
   def __post_init__(self):
     """Refuses what could only fail when the checkpoint is read."""
@@ -201,11 +205,15 @@ class RestoreCheckpointConfig:
     paths = [steps.absolute_path(path) for path in given if path]
     if self.mode == 'specific':
       for path in paths:
-        steps.state_folder(path)
+        steps.find(path)
       return paths
     found = []
     for path in paths:
       saved = steps.all_steps(path)
+      tensorflow = steps.tensorflow_checkpoints(path)
+      if not saved and tensorflow:
+        found += tensorflow if self.mode == 'all' else tensorflow[-1:]
+        continue
       if not saved:
         raise steps.NotACheckpointError(
             f'{path} holds no complete checkpoint, expected a run directory '

@@ -3,6 +3,7 @@
 """A model's state out of a checkpoint, on any mesh, host count and dtype."""
 
 from collections.abc import Callable, Mapping, Sequence
+import concurrent.futures
 import dataclasses
 from typing import Any
 
@@ -11,13 +12,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from t5wild.checkpoints import formats
+from t5wild.checkpoints import layer_stacks
 from t5wild.checkpoints import state_io
+from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 
 PyTree = Any
 
 # `dtype` of a restore that takes the parameters as they were saved.
 AS_SAVED = 'as_saved'
+
+_MOST_AT_ONCE = 8  # Arrays read at the same time, besides Orbax's own.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +40,7 @@ class Request:
     strict: See `RestoreCheckpointConfig`.
     fallback_state: Makes a nested state dict for what the checkpoint lacks;
       None makes lacking an error.
+    trust_paths: See `RestoreCheckpointConfig`.
   """
 
   abstract_state: Mapping[str, Any]
@@ -43,6 +50,7 @@ class Request:
   is_resuming: bool = False
   strict: bool = True
   fallback_state: Callable[[], Mapping[str, Any]] | None = None
+  trust_paths: bool = False
 
 
 def restore_state(
@@ -53,16 +61,20 @@ def restore_state(
 ) -> dict[str, Any]:
   """Returns the nested state dict, as jax arrays in the wanted shardings.
 
-  Names and shapes are compared before any array is read; `when_checked` is
-  called in between.
+  Layers that are stacked in the checkpoint and plain in the model, or the
+  reverse, are taken apart or stacked. Names and shapes are compared before any
+  array is read; `when_checked` is called in between.
 
   Raises:
     steps.NotACheckpointError: The path is none.
     transforms.DifferentModelError: It is of another model.
     ValueError: A transformation refuses it.
   """
-  stored = _transformed(state_io.read_structure(checkpoint), request)
   wanted = transforms.flatten(request.abstract_state)
+  stored = formats.read_structure(
+      checkpoint, trust_paths=request.trust_paths
+  )
+  stored = _transformed(stored, wanted, request)
   missing = transforms.check_same_model(
       stored,
       wanted,
@@ -75,6 +87,7 @@ def restore_state(
       stored,
       request,
   )
+  formats.check_complete([stored[key] for key in targets], checkpoint)
   when_checked()
   restored = _read(stored, targets)
   if missing:
@@ -88,14 +101,31 @@ def restore_state(
 
 
 def _transformed(
-    stored: Mapping[str, state_io.StoredArray], request: Request
+    stored: Mapping[str, stored_lib.Stored],
+    wanted: Mapping[str, Any],
+    request: Request,
 ) -> dict[str, Any]:
-  state = transforms.unflatten(stored)
+  """The checkpoint's arrays under the model's names.
+
+  Transformations see both layouts of layers where they differ, so that their
+  patterns may name the model's keys or the checkpoint's.
+  """
+  adapted = layer_stacks.adapt(stored, wanted)
+  if adapted.arrays:
+    logging.info(
+        '%d arrays of layers are taken out of %d, since the model stacks its '
+        'layers otherwise', len(adapted.arrays), len(adapted.used),
+    )  # fmt: skip
+  state = transforms.unflatten({**stored, **adapted.arrays})
   for transform in request.transformation_fns:
     state = transform(
         state, request.abstract_state, is_resuming=request.is_resuming
     )
-  return transforms.flatten(state)
+  return {
+      key: leaf
+      for key, leaf in transforms.flatten(state).items()
+      if key in wanted or key not in adapted.used
+  }
 
 
 def _targets(
@@ -134,27 +164,36 @@ def _read(
     stored: Mapping[str, Any], targets: Mapping[str, jax.ShapeDtypeStruct]
 ) -> dict[str, jax.Array]:
   """Reads each stored array once, and puts made ones into their sharding."""
-  first_use = {}
-  for key in targets:
+  first_use, others = {}, {}
+  for key, target in targets.items():
     if isinstance(stored[key], state_io.StoredArray):
-      first_use.setdefault(stored[key].key, key)
+      first_use.setdefault((stored[key].folder, stored[key].key), key)
+    elif isinstance(stored[key], stored_lib.Stored):
+      others[key] = target
+  with concurrent.futures.ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+    parts = pool.map(
+        stored_lib.place, [stored[key] for key in others], others.values()
+    )
+    placed = dict(zip(others, parts, strict=True))
   by_folder = {}
-  for source, key in first_use.items():
-    by_folder.setdefault(stored[key].folder, {})[source] = targets[key]
-  read = {}
-  for folder, wanted in by_folder.items():
-    read.update(state_io.read_arrays(folder, wanted))
+  for (folder, source), key in first_use.items():
+    by_folder.setdefault(folder, {})[source] = targets[key]
+  read = {
+      folder: state_io.read_arrays(folder, wanted)
+      for folder, wanted in by_folder.items()
+  }
   result = {}
   for key, target in targets.items():
-    if not isinstance(stored[key], state_io.StoredArray):
-      result[key] = _place(stored[key], target)
-    elif first_use[stored[key].key] == key:
-      result[key] = read[stored[key].key]
+    leaf = stored[key]
+    if key in placed:
+      result[key] = placed[key]
+    elif not isinstance(leaf, state_io.StoredArray):
+      result[key] = _place(leaf, target)
+    elif first_use[leaf.folder, leaf.key] == key:
+      result[key] = read[leaf.folder][leaf.key]
     else:  # A second use must not share memory: the step donates both.
-      again = state_io.read_arrays(
-          stored[key].folder, {stored[key].key: target}
-      )
-      result[key] = again[stored[key].key]
+      again = state_io.read_arrays(leaf.folder, {leaf.key: target})
+      result[key] = again[leaf.key]
   return result
 
 

@@ -22,19 +22,24 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
+from t5wild.checkpoints import orbax_arrays
 from t5wild.checkpoints import steps
+from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 
+# What Orbax and TensorStore raise for a checkpoint that is not whole.
+_DAMAGES = (ValueError, OSError, LookupError)
 # Larger arrays are cut into pieces of this size, so that a host of another
 # mesh reads little more than what it needs.
 _PIECE_BYTES = 64 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StoredArray:
-  """An array in a checkpoint: its shape, and its numbers when asked for.
+class StoredArray(stored_lib.Stored):
+  """An array in a checkpoint of Orbax.
 
-  `numpy.asarray(stored)` reads all of it, on the calling process alone.
+  Attributes:
+    folder: The folder of the arrays.
   """
 
   key: str
@@ -42,11 +47,14 @@ class StoredArray:
   dtype: np.dtype
   folder: epath.Path
 
-  def __array__(self, dtype=None, copy=None) -> np.ndarray:
-    """The numbers, read now."""
-    del copy  # They are always new.
-    read = read_arrays(self.folder, {self.key: None})[self.key]
-    return np.asarray(read, dtype)
+  def read(self, index: stored_lib.Index) -> np.ndarray:
+    """Returns a part.
+
+    Orbax reads whole arrays, or those of a model with all its shardings: for a
+    part of one, its files are opened here.
+    """
+    name = self.key.replace('/', '.')
+    return orbax_arrays.read_part(self.folder, name, index)
 
 
 def make_checkpointer(
@@ -153,10 +161,16 @@ def read_structure(checkpoint: str) -> dict[str, StoredArray]:
   """Returns the arrays of a checkpoint by key, without their numbers.
 
   Raises:
-    steps.NotACheckpointError: The path is none.
+    steps.NotACheckpointError: The path is none, or damaged.
   """
   folder = steps.state_folder(checkpoint)
-  tree = _make_handler().metadata(folder).tree
+  try:
+    tree = _make_handler().metadata(folder).tree
+  except _DAMAGES as error:
+    raise steps.NotACheckpointError(
+        f'{folder} is damaged: {_first_line(error)}, expected every array that '
+        'its description names: copy it again, or take another one'
+    ) from error
   return {
       key: StoredArray(
           key=key,
@@ -177,6 +191,9 @@ def read_arrays(
   Args:
     folder: The folder of the arrays, as `steps.state_folder` gives it.
     wanted: dtype and sharding of each; None for a numpy array as saved.
+
+  Raises:
+    steps.NotACheckpointError: Arrays are damaged.
   """
   if not wanted:
     return {}
@@ -189,15 +206,31 @@ def read_arrays(
       for key, leaf in wanted.items()
   }
   item = dict.fromkeys(wanted, 0)
-  read = _make_handler().restore(
-      folder,
-      args=ocp.args.PyTreeRestore(
-          item=transforms.unflatten(item),
-          restore_args=transforms.unflatten(restore_args),
-          partial_restore=True,
-      ),
-  )
+  try:
+    read = _make_handler().restore(
+        folder,
+        args=ocp.args.PyTreeRestore(
+            item=transforms.unflatten(item),
+            restore_args=transforms.unflatten(restore_args),
+            partial_restore=True,
+        ),
+    )
+  except Exception as error:
+    # Orbax has a bare Exception for pieces that cannot be read.
+    if type(error) is not Exception and not isinstance(error, _DAMAGES):
+      raise
+    named = [k for k in wanted if f"{k.replace('/', '.')}/" in str(error)]
+    raise steps.NotACheckpointError(
+        f'{folder} is damaged, {named or "one of its arrays"} cannot be read: '
+        f'{_first_line(error)}, expected whole arrays: copy it again, or take '
+        'another one'
+    ) from error
   return transforms.flatten(read)
+
+
+def _first_line(error: Exception) -> str:
+  # What TensorStore says goes on with its whole spec.
+  return str(error).split(' [tensorstore_spec=', 1)[0][:1000]
 
 
 def _dataset_file(process: int, count: int) -> str:

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checkpoint folders of a run directory: which are complete, which go.
 
-A checkpoint appears and disappears as a whole: on a local disk by a rename,
-in a bucket (which has none) by a marker file that is written last and removed
-first. A process may be killed between any two lines here.
+They are Orbax's, ours as well as T5X's, or in T5X's native format, which is
+only read; beside them TensorFlow's of Mesh-TensorFlow T5. A checkpoint appears
+and disappears as a whole: on a local disk by a rename, in a bucket (which has
+none) by a marker file that is written last and removed first. A process may be
+killed between any two lines here.
 """
 
 import os
@@ -19,7 +21,18 @@ from t5wild import run_dir as run_dir_lib
 COMMIT_MARKER = 'commit_success.txt'
 STATE_ITEM = 'state'
 DATASET_ITEM = 'dataset'
+NATIVE_INDEX = 'checkpoint'  # T5X's own format, written last.
 
+# What lies in a folder.
+ORBAX = 'orbax'
+T5X_NATIVE = 't5x_native'
+TENSORFLOW = 'tensorflow'
+
+_ORBAX_METADATA = '_METADATA'
+_TENSORFLOW_INDEX = '.index'
+_TENSORFLOW_TEXT = b'model_checkpoint_path'
+_TENSORFLOW_NAME = re.compile(r'(model\.ckpt-(\d+))\.index\Z')
+_PICKLES = ('.bin', '.pt', '.pth', '.pkl', '.pickle', '.ckpt')  # PyTorch's.
 _DELETED_SUFFIX = '.deleted'
 _LEFTOVER = re.compile(
     run_dir_lib.CHECKPOINT_PREFIX
@@ -83,13 +96,55 @@ def is_complete(checkpoint: str | os.PathLike[str]) -> bool:
   folder gets it by a rename.
   """
   path = epath.Path(checkpoint)
-  if (path / COMMIT_MARKER).exists():
+  if (path / COMMIT_MARKER).exists() or is_native(checkpoint):
     return True
   return not is_bucket(checkpoint) and (path / STATE_ITEM).is_dir()
 
 
+def is_native(checkpoint: str | os.PathLike[str]) -> bool:
+  """Whether a folder is a checkpoint in T5X's native format."""
+  file = epath.Path(checkpoint) / NATIVE_INDEX
+  if not file.is_file():
+    return False
+  with file.open('rb') as stream:
+    # TensorFlow has a file of this name, a text about its checkpoints.
+    return stream.read(len(_TENSORFLOW_TEXT)) != _TENSORFLOW_TEXT
+
+
+def is_tensorflow(checkpoint: str | os.PathLike[str]) -> bool:
+  """Whether a path is the beginning of the names of a TensorFlow checkpoint."""
+  return epath.Path(f'{checkpoint}{_TENSORFLOW_INDEX}').exists()
+
+
+def find(checkpoint: str | os.PathLike[str]) -> tuple[str, epath.Path]:
+  """Returns what kind of checkpoint a path is, and where its arrays are.
+
+  Raises:
+    NotACheckpointError: The path is none, or of a format not read here.
+  """
+  path = epath.Path(checkpoint)
+  if is_tensorflow(checkpoint):
+    return TENSORFLOW, path
+  if path.name == NATIVE_INDEX and path.is_file() and is_native(path.parent):
+    return T5X_NATIVE, path.parent
+  for folder in (path / STATE_ITEM, path):
+    if not (folder / _ORBAX_METADATA).exists() and is_native(folder):
+      return T5X_NATIVE, folder
+  return ORBAX, state_folder(checkpoint)
+
+
+def tensorflow_checkpoints(directory: str | os.PathLike[str]) -> list[str]:
+  """Returns the TensorFlow checkpoints in a folder, by step."""
+  found = {}
+  for name in _names(directory):
+    match = _TENSORFLOW_NAME.match(name)
+    if match:
+      found[int(match.group(2))] = f'{os.fspath(directory)}/{match.group(1)}'
+  return [found[step] for step in sorted(found)]
+
+
 def state_folder(checkpoint: str | os.PathLike[str]) -> epath.Path:
-  """Returns the folder of a checkpoint's arrays.
+  """Returns the folder of the arrays of a checkpoint of Orbax.
 
   Raises:
     NotACheckpointError: The path is none, or of a format not read here.
@@ -97,7 +152,7 @@ def state_folder(checkpoint: str | os.PathLike[str]) -> epath.Path:
   path = epath.Path(checkpoint)
   if is_complete(checkpoint) and (path / STATE_ITEM).is_dir():
     return path / STATE_ITEM
-  if (path / '_METADATA').exists():  # The arrays of a checkpoint themselves.
+  if (path / _ORBAX_METADATA).exists():  # The arrays themselves.
     return path
   raise NotACheckpointError(_explain(path))
 
@@ -105,24 +160,20 @@ def state_folder(checkpoint: str | os.PathLike[str]) -> epath.Path:
 def _explain(path: epath.Path) -> str:
   wanted = (
       f'expected a folder such as {run_dir_lib.CHECKPOINT_PREFIX}1000 with '
-      f'{STATE_ITEM}/ and {COMMIT_MARKER} in it'
+      f"{STATE_ITEM}/ and {COMMIT_MARKER} in it, or T5X's {NATIVE_INDEX}"
   )
   mend = "set RestoreCheckpointConfig.path to one, or mode to 'latest' and "
   mend += 'path to the run directory around it'
   if not path.exists():
-    if epath.Path(f'{path}.index').exists():
-      return (
-          f'{path} is a TensorFlow checkpoint, {wanted}: convert it with T5X '
-          'first'
-      )
     near = _near(path)
     return f'{path} does not exist{near}, {wanted}: {mend}'
   if not path.is_dir():
     return f'{path} is a file, {wanted}: {mend}'
-  if (path / 'checkpoint').is_file():
+  tensorflow = tensorflow_checkpoints(path)
+  if tensorflow:
     return (
-        f"{path} is in T5X's native format, {wanted}: save it once more with "
-        'T5X and use_orbax=True'
+        f'{path} is a folder of TensorFlow checkpoints, {wanted}: take one, '
+        f'such as {tensorflow[-1]}'
     )
   steps = all_steps(path)
   if steps:
@@ -132,6 +183,13 @@ def _explain(path: epath.Path) -> str:
         "RestoreCheckpointConfig.mode to 'latest'"
     )
   names = sorted(entry.name for entry in path.iterdir())[:8]
+  pickles = [n for n in names if n.endswith(_PICKLES)]
+  if pickles:
+    return (
+        f'{path} holds {pickles}, pickles, which can run any program when they '
+        f'are read, {wanted}: take safetensors of the same model, or a '
+        'checkpoint of T5X'
+    )
   if (path / STATE_ITEM).exists():
     return (
         f'{path} was not saved to its end (no {COMMIT_MARKER}), {wanted}: take '

@@ -28,7 +28,7 @@ def test_t5x_fields_exist_in_t5x_order():
       'checkpoint_manager_cls',
   ]  # fmt: skip
   fields = [f.name for f in dataclasses.fields(configs.RestoreCheckpointConfig)]
-  assert fields == [
+  assert fields[:10] == [
       'path', 'mode', 'assignment_map', 'strict', 'fallback_to_scratch',
       'dtype', 'restore_dataset', 'checkpointer_cls',
       'state_transformation_fns', 'checkpoint_manager_cls',

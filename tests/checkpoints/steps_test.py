@@ -105,11 +105,24 @@ def test_path_that_is_no_checkpoint_is_explained(tmp_path):
   assert "it holds ['notes']" in _refusal(tmp_path / 'folder')
 
 
-def test_other_formats_are_named(tmp_path, t5x_fixtures):
-  native = t5x_fixtures / 'encoder_decoder' / 'ckpt_legacy' / 'checkpoint_300'
-  assert "T5X's native format" in _refusal(native)
-  (tmp_path / 'model.ckpt-100.index').write_text('')
-  assert 'TensorFlow checkpoint' in _refusal(tmp_path / 'model.ckpt-100')
+def test_other_formats_are_found_or_named(tmp_path):
+  (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-9"')
+  for step in (100, 20):
+    (tmp_path / f'model.ckpt-{step}.index').write_text('')
+  prefix = tmp_path / 'model.ckpt-100'
+  assert steps.find(prefix) == (steps.TENSORFLOW, prefix)
+  assert steps.tensorflow_checkpoints(tmp_path)[-1] == str(prefix)
+  assert f'take one, such as {prefix}' in _refusal(tmp_path)
+  native = _make(tmp_path, 'checkpoint_3', item='other', marker=False)
+  (native / 'checkpoint').write_bytes(b'\x80')
+  assert steps.find(native) == (steps.T5X_NATIVE, native)
+  assert steps.all_steps(tmp_path) == [3]
+
+
+@pytest.mark.parametrize('name', ['pytorch_model.bin', 'a.pt', 'model.pkl'])
+def test_pickles_are_refused(tmp_path, name):
+  (tmp_path / name).write_bytes(b'')
+  assert 'pickles, which can run any program' in _refusal(tmp_path)
 
 
 def test_directory_that_cannot_be_written_is_refused(tmp_path):

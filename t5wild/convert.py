@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild convert`: a checkpoint of T5X, or in another layout, as ours."""
+
+import argparse
+from collections.abc import Sequence
+import sys
+
+import jax
+
+from t5wild import exit_codes
+from t5wild.checkpoints import conversion
+from t5wild.checkpoints import steps
+from t5wild.checkpoints import transforms
+
+# What the user can mend; anything else is a fault of ours.
+_FOR_THE_USER = (
+    steps.NotACheckpointError,
+    steps.UnwritableError,
+    transforms.DifferentModelError,
+    ValueError,
+    OSError,
+)
+_FORMATS = ('t5wild',)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Converts, and returns an exit code; `argv` without the program's name."""
+  arguments = _parse(argv)
+  # The accelerators of this machine may be in use, and none is needed.
+  jax.config.update('jax_platforms', 'cpu')
+  try:
+    conversion.Conversion(
+        source=arguments.source,
+        target=arguments.target,
+        step=arguments.step,
+        layers=arguments.layers,
+        num_heads=arguments.num_heads,
+        dtype=arguments.dtype,
+        weights_only=arguments.weights_only,
+        trust_paths=arguments.trust_paths,
+    ).run(report=_say)
+  except _FOR_THE_USER as error:
+    sys.stderr.write(f'{error}\n')
+    return exit_codes.BAD_CONFIG.code
+  return exit_codes.DONE.code
+
+
+def _say(text: str) -> None:
+  sys.stdout.write(f'{text}\n')
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+  parser = argparse.ArgumentParser(
+      prog='t5wild convert',
+      description=(
+          'Reads a checkpoint of T5X (native or Orbax), of Mesh-TensorFlow T5 '
+          'or of t5wild, found out by what lies there, and writes an ordinary '
+          'checkpoint of t5wild. Training, evaluation and inference read all '
+          'of these as they are: convert to change layout or dtype, or once '
+          'for good.'
+      ),
+  )
+  parser.add_argument(
+      '--from', dest='source', required=True, metavar='CHECKPOINT',
+      help='a checkpoint folder, a run directory (its newest), or the first '
+      'part of the names of a TensorFlow checkpoint (model.ckpt-1000)',
+  )
+  parser.add_argument(
+      '--to', dest='target', required=True, metavar='MODEL_DIR',
+      help='directory to write checkpoint_N to',
+  )
+  parser.add_argument(
+      '--to_format', choices=_FORMATS, default='t5wild',
+      help='what to write (default: %(default)s)',
+  )
+  parser.add_argument(
+      '--step', type=int, help='which checkpoint of a run directory'
+  )
+  layers = parser.add_mutually_exclusive_group()
+  layers.add_argument(
+      '--scan', dest='layers', action='store_const', const='stacked',
+      help='stack plain layers, for scan_layers = True',
+  )
+  layers.add_argument(
+      '--unscan', dest='layers', action='store_const', const='plain',
+      help='take stacked layers apart, for scan_layers = False',
+  )
+  parser.add_argument(
+      '--num_heads', type=int,
+      help='number of attention heads; only for --scan of a network without '
+      'relative biases',
+  )
+  parser.add_argument(
+      '--dtype', choices=('float32', 'bfloat16'),
+      help='of the parameters (default: as they are)',
+  )
+  parser.add_argument(
+      '--weights_only', action='store_true',
+      help="leave the optimizer's state out",
+  )
+  parser.add_argument(
+      '--trust_paths', action='store_true',
+      help='let the checkpoint have links and paths out of its own folder',
+  )
+  return parser.parse_args(argv)
+
+
+if __name__ == '__main__':
+  sys.exit(main())
