@@ -214,7 +214,10 @@ def check_same_model(
   if not (missing or extra or found.reshaped):
     return found.missing
   blocks = [
-      ('in the model, not in the checkpoint:', _named(missing, wanted)),
+      (
+          'in the model, not in the checkpoint:',
+          _named(missing, wanted, near=found.extra),
+      ),
       ('in the checkpoint, not in the model:', _named(extra, stored)),
       (
           'of another shape (model | checkpoint):',
@@ -252,8 +255,16 @@ def _mend(missing: Sequence[str], extra: Sequence[str]) -> str:
   return '; '.join(ways)
 
 
-def _named(keys: Sequence[str], leaves: Mapping[str, Any]) -> list[str]:
-  return [f'  {key} {_shape(leaves[key])}' for key in keys]
+def _named(
+    keys: Sequence[str], leaves: Mapping[str, Any], *, near: Sequence[str] = ()
+) -> list[str]:
+  """Names and shapes; of the first ones also the closest name there is."""
+  lines = [f'  {key} {_shape(leaves[key])}' for key in keys]
+  for number, key in enumerate(keys[:_MOST_LINES] if near else ()):
+    close = difflib.get_close_matches(key, near, n=1, cutoff=0.8)
+    if close:
+      lines[number] += f', did you mean {close[0]}'
+  return lines
 
 
 def _shape(leaf: Any) -> str:

@@ -13,6 +13,7 @@ from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
 from tests import multiprocess
 from tests.checkpoints import checkpoint_states as states
+from tests.checkpoints import t5x_checkpoints
 
 _STATE = """
 import sys
@@ -47,6 +48,32 @@ for got, want in zip(jax.tree.leaves(read), jax.tree.leaves(state)):
   for a, b in zip(got.addressable_shards, want.addressable_shards):
     np.testing.assert_array_equal(a.data, b.data)
 opened.close()
+"""
+
+
+_NATIVE = _STATE + """
+from t5wild.checkpoints import restoring, t5x_import
+parts = []
+read = t5x_import.NativeArray.read
+def watched(self, index):
+  parts.append((self.key, index))
+  return read(self, index)
+t5x_import.NativeArray.read = watched
+request = restoring.Request(abstract_state=states.abstract(numbers),
+                            shardings=shardings)
+restored = restoring.restore_state(DIRECTORY, request)
+for got, want in zip(jax.tree.leaves(restored), jax.tree.leaves(state)):
+  for a, b in zip(got.addressable_shards, want.addressable_shards):
+    np.testing.assert_array_equal(a.data, b.data)
+kernel = [i for key, i in parts if key == 'target/encoder/kernel']
+# Of 8 shards of 4 rows and 4 columns, those of this process, each once.
+ours = {
+    tuple(part.start or 0 for part in shard.index)
+    for shard in state['target']['encoder']['kernel'].addressable_shards
+}
+assert len(kernel) == len(ours) == jax.local_device_count()
+assert {tuple(part.start for part in index) for index in kernel} == ours
+assert all(p.stop - p.start == 4 for index in kernel for p in index)
 """
 
 
@@ -114,3 +141,18 @@ def test_save_that_fails_on_one_process_fails_on_all_and_the_next_works(
       timeout=240,
   )
   assert sorted(os.listdir(run)) == ['checkpoint_1', 'checkpoint_3']
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_each_process_reads_its_shards_of_a_checkpoint_of_t5x(tmp_path):
+  path = tmp_path / 'checkpoint_3'
+  t5x_checkpoints.write_native(
+      path, states.make_numbers(3), chunks={'target/encoder/kernel': (4, 4)}
+  )
+  multiprocess.run_processes(
+      _NATIVE.replace('DIRECTORY', repr(str(path))),
+      2,
+      devices_per_process=4,
+      timeout=240,
+  )

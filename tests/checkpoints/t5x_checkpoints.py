@@ -84,29 +84,19 @@ def _store(driver, name):
   return {'kvstore': store}
 
 
-class Model:
-  """T5X's fixture model on a mesh, with its optimizer or to infer."""
+class Restorer:
+  """A model on a mesh, with its optimizer or to infer."""
 
-  def __init__(self, name='encoder_decoder', *, mesh=None, trains=True,
-               decode_fn=None, **changes):  # fmt: skip
-    self.model = t5x_network.make_model(
-        config_changes=t5x_network.CHANGES[name] | changes,
-        optimizer_def=optimizers.Adafactor(
-            decay_rate=0.8,
-            min_dim_size_to_factor=32,
-            logical_factor_rules=adafactor.standard_logical_factor_rules(),
-        ),
-        z_loss=1e-4,
-        **({'decode_fn': decode_fn} if decode_fn else {}),
-    )
+  def __init__(self, model, input_shapes, *, mesh=None, trains=True):
+    self.model = model
     self.partitioner = partitioner_lib.PjitPartitioner(
         mesh_shape=mesh or {'data': 8}
     )
     self.states = initializer.TrainStateInitializer(
-        optimizer_def=self.model.optimizer_def if trains else None,
-        init_fn=self.model.get_initial_variables,
-        input_shapes=BATCH,
-        input_types=dict.fromkeys(BATCH, jnp.int32),
+        optimizer_def=model.optimizer_def if trains else None,
+        init_fn=model.get_initial_variables,
+        input_shapes=input_shapes,
+        input_types=dict.fromkeys(input_shapes, jnp.int32),
         partitioner=self.partitioner,
     )
 
@@ -126,5 +116,24 @@ class Model:
         rng=jax.random.PRNGKey(0),
     )
 
-  def scratch(self, seed=1):
-    return self.states.from_scratch(jax.random.PRNGKey(seed))
+
+class Model(Restorer):
+  """T5X's fixture model, with Adafactor as there."""
+
+  def __init__(self, name='encoder_decoder', *, mesh=None, trains=True,
+               decode_fn=None, **changes):  # fmt: skip
+    model = t5x_network.make_model(
+        config_changes=t5x_network.CHANGES[name] | changes,
+        optimizer_def=make_adafactor(),
+        z_loss=1e-4,
+        **({'decode_fn': decode_fn} if decode_fn else {}),
+    )
+    super().__init__(model, BATCH, mesh=mesh, trains=trains)
+
+
+def make_adafactor():
+  return optimizers.Adafactor(
+      decay_rate=0.8,
+      min_dim_size_to_factor=32,
+      logical_factor_rules=adafactor.standard_logical_factor_rules(),
+  )

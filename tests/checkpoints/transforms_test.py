@@ -121,6 +121,19 @@ def test_other_model_is_refused_with_both_sides_named():
   assert 'strict=False' in lines[-1]
 
 
+def test_close_names_of_the_checkpoint_are_offered():
+  stored = _arrays(target__encoder__mlp__wi_0=(2,), target__far=(1,))
+  wanted = _arrays(target__encoder__mlp__wi=(2,), target__new__thing=(1,))
+  with pytest.raises(transforms.DifferentModelError) as caught:
+    transforms.check_same_model(stored, wanted, path='p')
+  lines = str(caught.value).splitlines()
+  assert lines[2:4] == [
+      '  target/encoder/mlp/wi float32[2], did you mean '
+      'target/encoder/mlp/wi_0',
+      '  target/new/thing float32[1]',
+  ]
+
+
 def test_long_lists_are_cut_and_counted():
   wanted = _arrays(**{f'target__{i:03}': (1,) for i in range(100)})
   with pytest.raises(transforms.DifferentModelError, match='and 80 more'):
