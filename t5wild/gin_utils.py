@@ -9,7 +9,7 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 import os
 import pathlib
 import sys
@@ -22,6 +22,7 @@ import gin
 
 from t5wild.gin_config import flags as gin_flags
 from t5wild.gin_config import lint as lint_lib
+from t5wild.gin_config import loading
 from t5wild.gin_config import operative
 from t5wild.gin_config import reader
 
@@ -92,8 +93,7 @@ def parse_gin_flags(
   for hint in report.hints:
     logging.warning('%s', hint)
   report.raise_errors()
-  for file in files:
-    _load(file, skip_unknown)
+  loading.load(files, report, skip_unknown)
   for binding in bindings:
     text = gin_flags.to_gin_text(binding, report.flag_names)
     gin.parse_config(
@@ -177,45 +177,6 @@ def string_split_fn(
   """`text.split(...)`, or its part `index`, for gin files."""
   parts = text.split(separator, maxsplit)
   return parts if index is None else parts[index]
-
-
-def _load(file: reader.GinFile, skip_unknown: bool | Sequence[str]) -> None:
-  """Gives `file` to gin, its includes being the files that were checked.
-
-  gin looks for included files by its own rules, and takes an import of a
-  user's package on the way; so each stretch between two includes is parsed on
-  its own, the rest blanked so that line numbers stay.
-  """
-  start = 1
-  for stop, included in _stretches(file):
-    text = _only_lines(file, start, stop)
-    gin.parse_config(reader.named_text(text, name=file.path), skip_unknown)
-    if included is not None:
-      _load(included, skip_unknown)
-    start = stop + 1
-
-
-def _stretches(
-    file: reader.GinFile,
-) -> Iterator[tuple[int, reader.GinFile | None]]:
-  """The line of each include with its file, then the end of `file`."""
-  for statement in file.statements:
-    if isinstance(statement, reader.Include):
-      yield statement.place.line, statement.file
-  yield len(file.text.splitlines()) + 1, None
-
-
-def _only_lines(file: reader.GinFile, start: int, stop: int) -> str:
-  """Text of lines `start` to before `stop`, after the imports above them."""
-  imports = {
-      statement.place.line
-      for statement in file.statements
-      if isinstance(statement, reader.Import) and statement.place.line < stop
-  }
-  return ''.join(
-      line if number in imports or start <= number < stop else '\n'
-      for number, line in enumerate(file.text.splitlines(keepends=True), 1)
-  )
 
 
 def _is_first_process() -> bool:

@@ -16,7 +16,17 @@ import gin
 
 from t5wild.gin_config import reader
 
-_OUR_NETWORK = 'from t5wild.networks import transformer as network\n'
+# Served files name everything as T5X does: gin calls what it registers by the
+# first name it hears, and recipes that include them go on with these.
+_IMPORTS: Mapping[str, str] = {
+    'from t5wild import decoding': 'from t5x import decoding',
+    'from t5wild import models': 'from t5x import models',
+    'from t5wild.optimizers import adafactor': 'from t5x import adafactor',
+    'from t5wild.networks import decoder_only as network': (
+        'from t5x.examples.decoder_only import network'
+    ),
+}
+_OUR_NETWORK = 'from t5wild.networks import transformer as network'
 _SCANNED = """
 network.T5Config:
   scan_layers = True
@@ -30,23 +40,17 @@ class _Folder:
 
   Attributes:
     families: folder names, the same here as there.
-    network: module that T5X's files import; None: ours stays.
     added: text at the end of each family's `base.gin`.
   """
 
   families: tuple[str, ...]
-  network: str | None = None
   added: str = ''
 
 
 _FOLDERS: Mapping[str, _Folder] = {
     't5x/examples/t5': _Folder(('byt5', 'mt5', 't5_1_0', 't5_1_1')),
-    't5x/examples/scalable_t5': _Folder(
-        ('mt5', 't5_1_1'), 't5x.examples.scalable_t5', _SCANNED
-    ),
-    't5x/contrib/gpu/t5': _Folder(
-        ('byt5', 'mt5', 't5_1_0', 't5_1_1'), 't5x.contrib.gpu.t5'
-    ),
+    't5x/examples/scalable_t5': _Folder(('mt5', 't5_1_1'), _SCANNED),
+    't5x/contrib/gpu/t5': _Folder(('byt5', 'mt5', 't5_1_0', 't5_1_1')),
 }
 # T5X's smallest network has this family's vocabulary in every folder.
 _FAMILY_OF_TINY = 't5_1_1'
@@ -61,7 +65,9 @@ def text_of(path: str) -> str | None:
   """Text of the gin file that T5X has at `path`; None where we have none."""
   folder, name = posixpath.split(posixpath.normpath(path))
   if folder in _SAME:
-    return _text_of_ours(f'{_SAME[folder]}/{name}')
+    ours = _SAME[folder]
+    text = _text_of_ours(f'{ours}/{name}')
+    return None if text is None else _in_words_of_t5x(text, ours, folder)
   root, family = posixpath.split(folder)
   variant = _FOLDERS.get(root)
   if variant is None or family not in variant.families:
@@ -69,10 +75,12 @@ def text_of(path: str) -> str | None:
   if name == 'tiny.gin':
     family = _FAMILY_OF_TINY
   text = _text_of_ours(f'models/{family}/{name}')
-  if text is None or variant.network is None:
-    return text
-  text = text.replace("include 'models/", f"include '{root}/")
-  text = text.replace(_OUR_NETWORK, f'from {variant.network} import network\n')
+  if text is None:
+    return None
+  text = text.replace(
+      _OUR_NETWORK, f'from {root.replace("/", ".")} import network'
+  )
+  text = _in_words_of_t5x(text, 'models', root)
   return text + variant.added if name == 'base.gin' else text
 
 
@@ -97,6 +105,13 @@ def register() -> None:
   """Lets our reader and gin's own find T5X's paths, once."""
   reader.register_source(text_of)
   gin.config.register_file_reader(_open, _is_served)
+
+
+def _in_words_of_t5x(text: str, ours: str, theirs: str) -> str:
+  """`text` with T5X's modules, and with includes of T5X's paths."""
+  for our_import, their_import in _IMPORTS.items():
+    text = text.replace(our_import, their_import)
+  return text.replace(f"include '{ours}/", f"include '{theirs}/")
 
 
 def _text_of_ours(path: str) -> str | None:

@@ -6,12 +6,29 @@ A config is anything with the fields of `datasets.DatasetConfig`. seqio is
 imported when a function here is called, not before.
 """
 
+from collections.abc import Sequence
 import importlib
 import os
 from typing import Any
 
 from t5wild.data import pipelines
 from t5wild.data import vocabularies
+
+
+def set_data_dirs(
+    *, tfds_data_dir: str | None, cache_dirs: Sequence[str]
+) -> None:
+  """Tells seqio where TFDS data sets and cached tasks lie.
+
+  Args:
+    tfds_data_dir: overrides that of every task; None leaves them.
+    cache_dirs: searched for cached tasks after those that tasks name.
+  """
+  import seqio
+
+  if tfds_data_dir:
+    seqio.set_tfds_data_dir_override(tfds_data_dir)
+  seqio.add_global_cache_dirs(list(cache_dirs))
 
 
 def provider_of(cfg: Any) -> Any:

@@ -64,6 +64,10 @@ class Report:
   )
   entered: set[str] = dataclasses.field(default_factory=set)
   targets: dict[str, names.Target] = dataclasses.field(default_factory=dict)
+  # File -> each name as written there -> what it means.
+  names_of: dict[str, dict[str, names.Target]] = dataclasses.field(
+      default_factory=dict
+  )
   tables: list[names.Symbols] = dataclasses.field(default_factory=list)
   flag_names: names.CommandLineNames | None = None
 

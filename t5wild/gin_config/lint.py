@@ -177,6 +177,7 @@ class _Walker:
       )
       return None
     self._report.targets.setdefault(target.path, target)
+    self._report.names_of.setdefault(place.file, {})[name] = target
     return target
 
   def _may_be_unknown(self, name: str) -> bool:

@@ -28,6 +28,13 @@ from t5wild.gin_config import reader
 _T5X_PREFIXES = ('utils.',)
 _OURS = 't5wild'
 
+DYNAMIC_REGISTRATION = config_parser.ImportStatement(
+    module='__gin__.dynamic_registration',
+    is_from=True,
+    alias=None,
+    location=config_parser.Location(None, 0, 0, ''),
+)
+
 
 class UnknownNameError(LookupError):
   """A name that nothing answers to; the message says which part failed."""
@@ -38,12 +45,14 @@ class Target:
   """A function or class that a gin name resolved to.
 
   `statement` is the import it came by (None: gin's own registry), and `path`
-  its name in that file, starting with the imported symbol.
+  its name in that file, starting with the imported symbol. `owner` is the class
+  of a method.
   """
 
   value: Callable[..., Any]
   path: str
   statement: config_parser.ImportStatement | None = None
+  owner: type | None = None
 
   @property
   def identity(self) -> int:
@@ -123,22 +132,27 @@ class Symbols:
       )
     symbol, *attributes = name.split('.')
     if symbol not in self.table:
+      inherited = _by_ending(name, self._seen.values(), _gin_names)
+      if inherited is not None:
+        return inherited
       hint = reader.did_you_mean(symbol, list(self.table))
       raise UnknownNameError(
           f'{symbol!r} is not imported by this file{hint}'
       )
     value, statement = self.table[symbol]
+    owner = None
     for position, attribute in enumerate(attributes):
       parent = '.'.join([symbol, *attributes[:position]])
       if not hasattr(value, attribute):
         hint = reader.did_you_mean(attribute, dir(value))
         raise UnknownNameError(f'{parent!r} has no {attribute!r}{hint}')
-      value = getattr(value, attribute)
+      owner, value = value, getattr(value, attribute)
     if not callable(value):
       raise UnknownNameError(
           f'{name!r} is a {type(value).__name__}, no function and no class'
       )
-    return Target(value, name, statement)
+    is_method = inspect.isclass(owner) and inspect.isfunction(value)
+    return Target(value, name, statement, owner if is_method else None)
 
 
 class CommandLineNames:

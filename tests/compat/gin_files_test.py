@@ -105,7 +105,8 @@ def test_the_macros_that_recipes_set_are_there(served):
   macros = {name for owner, name in found if owner == 'macro'}
   assert macros >= {
       'BATCH_SIZE', 'DROPOUT_RATE', 'LABEL_SMOOTHING',
-      'LOSS_NORMALIZING_FACTOR', 'MIXTURE_OR_TASK_MODULE', 'MIXTURE_OR_TASK_NAME', 'MODEL', 'MODEL_DIR',
+      'LOSS_NORMALIZING_FACTOR', 'MIXTURE_OR_TASK_MODULE',
+      'MIXTURE_OR_TASK_NAME', 'MODEL', 'MODEL_DIR',
       'OPTIMIZER', 'RANDOM_SEED', 'SHUFFLE_TRAIN_EXAMPLES',
       'TASK_FEATURE_LENGTHS', 'TRAIN_STEPS', 'TRAIN_STEPS_RELATIVE',
       'USE_CACHED_TASKS', 'USE_HARDWARE_RNG', 'VOCABULARY', 'Z_LOSS',

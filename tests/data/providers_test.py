@@ -83,3 +83,16 @@ def test_other_vocabularies_are_refused_with_both_sides(seqio, cfg):
         cfg(inputs=vocabulary, targets=vocabulary),
         model(vocabulary, vocabularies.ByteVocabulary(3)),
     )
+
+
+def test_folders_of_flags_reach_seqio(seqio, monkeypatch):
+  called = []
+  monkeypatch.setattr(
+      seqio, 'set_tfds_data_dir_override', lambda *args: called.append(args)
+  )
+  monkeypatch.setattr(
+      seqio, 'add_global_cache_dirs', lambda *args: called.append(args)
+  )
+  providers.set_data_dirs(tfds_data_dir='/tfds', cache_dirs=['/a', '/b'])
+  providers.set_data_dirs(tfds_data_dir=None, cache_dirs=['/c'])
+  assert called == [('/tfds',), (['/a', '/b'],), (['/c'],)]
