@@ -18,6 +18,7 @@ from t5wild.decoding import state as decoding_state
 from t5wild.models import base
 from t5wild.models import decodes
 from t5wild.models import features
+from t5wild.models import kept_encoded
 from t5wild.models import scores
 from t5wild.models import seqio_class
 
@@ -283,20 +284,13 @@ class EncoderDecoderModel(base.BaseTransformerModel):
         enable_dropout=False,
         method=self.module.encode,
     )
-    expand = functools.partial(
-        decoding_state.flat_batch_beam_expand, beam_size=num_decodes
-    )
-    tokens_to_logits = functools.partial(
-        self._compute_logits_from_slice,
-        params=params,
-        encoded_inputs=expand(encoded),
-        raw_inputs=expand(inputs),
-        max_decode_length=prompt.shape[1],
+    cache, tokens_to_logits = self._start_decoding(
+        params, encoded, inputs, prompt, num_decodes=num_decodes
     )
     is_scanned = getattr(self.module, 'scan_layers', False)
     results = self._decode_fn(
         inputs=prompt,
-        cache=self._compute_kv_cache(params, inputs, prompt),
+        cache=cache,
         tokens_to_logits=tokens_to_logits,
         num_decodes=num_decodes,
         cache_offset=1 if is_scanned else 0,
@@ -306,6 +300,50 @@ class EncoderDecoderModel(base.BaseTransformerModel):
     )
     return decodes.choose_results(
         results, return_all_decodes=return_all_decodes
+    )
+
+  def _start_decoding(
+      self,
+      params: base.PyTree,
+      encoded: jax.Array,
+      inputs: jax.Array,
+      prompt: jax.Array,
+      *,
+      num_decodes: int,
+  ) -> tuple[
+      decoding_state.Cache, decoding_state.TokensIdsToLogitsCallable
+  ]:
+    """The empty cache, and the step that the decoding function calls."""
+    if self._has_own_steps or not kept_encoded.is_kept_by(self.module):
+      expand = functools.partial(
+          decoding_state.flat_batch_beam_expand, beam_size=num_decodes
+      )
+      step = functools.partial(
+          self._compute_logits_from_slice,
+          params=params,
+          encoded_inputs=expand(encoded),
+          raw_inputs=expand(inputs),
+          max_decode_length=prompt.shape[1],
+      )
+      return self._compute_kv_cache(params, inputs, prompt), step
+    decoding = kept_encoded.Decoding(
+        module=self.module,
+        params=params,
+        encoded_inputs=encoded,
+        raw_inputs=inputs,
+        max_decode_length=prompt.shape[1],
+    )
+    cache, kept = decoding.start()
+    return cache, functools.partial(
+        decoding.step, kept=kept, num_decodes=num_decodes
+    )
+
+  @property
+  def _has_own_steps(self) -> bool:
+    """Whether a subclass changes T5X's steps, which are then called."""
+    return any(
+        getattr(type(self), name) is not getattr(EncoderDecoderModel, name)
+        for name in ('_compute_logits_from_slice', '_compute_kv_cache')
     )
 
   def _make_prompt(self, decoder_input_tokens: jax.Array) -> jax.Array:

@@ -51,6 +51,9 @@ class MultiHeadDotProductAttention(nn.Module):
       T5X's plain network; False = `(embed, heads, kv)` as in its scanned one.
     like_to_like: draw one initial kernel for queries (scaled) and keys, so that
       attention begins where query and key are made of the same.
+    keep_encoded: a call that may change the collection `encoded` puts the keys
+      and values of `inputs_kv` there; later calls that are given it take them
+      from there, and read nothing of `inputs_kv` but its shape.
   """
 
   num_heads: int
@@ -67,6 +70,7 @@ class MultiHeadDotProductAttention(nn.Module):
   norm_epsilon: float = 1e-6
   joined_kernels: bool = True
   like_to_like: bool = False
+  keep_encoded: bool = False
   kernel_init: layers.Initializer = nn.initializers.variance_scaling(
       1.0, 'fan_in', 'normal'
   )
@@ -101,7 +105,15 @@ class MultiHeadDotProductAttention(nn.Module):
       deterministic: no dropout.
       dropout_rows: see `layers.dropout_scale`.
     """
-    query, key, value = self._queries_keys_values(inputs_q, inputs_kv)
+    if self.keep_encoded and self.has_variable('encoded', 'key'):
+      query = self._queries(inputs_q, self.kernel_init)
+      key = self.get_variable('encoded', 'key')
+      value = self.get_variable('encoded', 'value')
+    else:
+      query, key, value = self._queries_keys_values(inputs_q, inputs_kv)
+      if self.keep_encoded and self.is_mutable_collection('encoded'):
+        self.put_variable('encoded', 'key', key)
+        self.put_variable('encoded', 'value', value)
     is_step = decode and self.has_variable('cache', 'cached_key')
     cache = None
     if decode or prefill_lengths is not None:
@@ -136,13 +148,8 @@ class MultiHeadDotProductAttention(nn.Module):
     key_init = self.kernel_init
     if self.like_to_like and self.is_initializing():
       key_init = _with_key(key_init, self.make_rng('params'))
+    query = self._queries(inputs_q, key_init)
     kv_heads = self.num_kv_heads or self.num_heads
-    query = self._project(
-        'query',
-        inputs_q,
-        num_heads=self.num_heads,
-        kernel_init=self._query_init(key_init),
-    )
     key = self._project(
         'key', inputs_kv, num_heads=kv_heads, kernel_init=key_init
     )
@@ -150,10 +157,21 @@ class MultiHeadDotProductAttention(nn.Module):
         'value', inputs_kv, num_heads=kv_heads, kernel_init=self.kernel_init
     )
     if self.normalize_heads:
-      query, key = self._norm('query_norm')(query), self._norm('key_norm')(key)
+      key = self._norm('key_norm')(key)
+    return query, key, value
+
+  def _queries(self, inputs_q, kernel_init):
+    query = self._project(
+        'query',
+        inputs_q,
+        num_heads=self.num_heads,
+        kernel_init=self._query_init(kernel_init),
+    )
+    if self.normalize_heads:
+      query = self._norm('query_norm')(query)
     if self.scale_queries or self.scale_attn_logits:
       query = query * jnp.asarray(self.head_dim**-0.5, query.dtype)
-    return query, key, value
+    return query
 
   def _norm(self, name: str):
     return norms.RmsNorm(
@@ -268,13 +286,25 @@ def _append(cache, key, value):
           cached.value, new, (0, 0, 0, index)
       )
     else:  # rows that are at different positions, past the end included
-      is_here = jnp.arange(cached.value.shape[3]) == index[:, None]
-      cached.value = jnp.where(is_here[:, None, None], new, cached.value)
+      cached.value = jax.vmap(_put_column)(cached.value, new[..., 0], index)
   cache_index.value = index + 1
   return (
       jnp.swapaxes(cached_key.value, 2, 3),
       jnp.swapaxes(cached_value.value, 2, 3),
   )
+
+
+def _put_column(
+    cached: Float[Array, 'heads kv length'],
+    new: Float[Array, 'heads kv'],
+    index: Int[Array, ''],
+) -> Float[Array, 'heads kv length']:
+  """Replaces one position; one past the end changes nothing.
+
+  By row, this scatter writes into the cache where it lies, on the device that
+  has the row; a choice between old and new would write all of the cache anew.
+  """
+  return cached.at[:, :, index].set(new, mode='drop')
 
 
 def _fill(cache, key, value, lengths):

@@ -31,6 +31,7 @@ def make_attention(
     *,
     is_cross: bool = False,
     like_to_like: bool = False,
+    keep_encoded: bool = False,
 ) -> attention.MultiHeadDotProductAttention:
   """Makes an attention block; across two sequences there is no distance."""
   is_rotary = config.positions == 'rotary' and not is_cross
@@ -49,6 +50,7 @@ def make_attention(
       norm_epsilon=config.norm_epsilon,
       joined_kernels=not config.scan_layers,
       like_to_like=like_to_like,
+      keep_encoded=keep_encoded,
       name=name,
   )
 
@@ -197,6 +199,7 @@ def apply_layers(
       variable_axes={
           'params': axis if initializing else partitioning.ScanIn(axis),
           'cache': 0,
+          'encoded': 0,
       },
       split_rngs={'params': True, 'dropout': True},
       in_axes=(nn.broadcast,) * len(layer_args),

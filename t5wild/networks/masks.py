@@ -12,7 +12,7 @@ from jax import Array
 import jax.numpy as jnp
 from jaxtyping import Bool, Num, Shaped
 
-Mask = Bool[Array, 'batch #heads queries keys']
+Mask = Bool[Array, 'batch #heads #queries keys']
 
 
 def make_attention_mask(

@@ -9,7 +9,7 @@ layout, and with or without computing activations anew in the backward pass.
 
 from flax import linen as nn
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from t5wild.networks import blocks
 from t5wild.networks import config as config_lib
@@ -80,13 +80,13 @@ class DecoderLayer(nn.Module):
   @nn.compact
   def __call__(
       self,
-      inputs: Embedded,
+      inputs: Float[Array, 'rows length embed'],
       encoded: Float[Array, 'batch encoded_length embed'],
       mask: masks.Mask | None,
       encoder_mask: masks.Mask,
       bias: Bias | None,
       dropout_rows: layers.DropoutRows,
-  ) -> tuple[Embedded, None]:
+  ) -> tuple[Float[Array, 'rows length embed'], None]:
     """Maps a layer's inputs to its outputs (with what `nn.scan` expects)."""
     cfg = self.config
     switches = {
@@ -110,8 +110,14 @@ class DecoderLayer(nn.Module):
         'encoder_decoder_attention',
         is_cross=True,
         like_to_like=cfg.like_attends_to_like,
+        keep_encoded=self.decode,
     )
-    y = cross_attention(y, encoded, encoder_mask, **switches)
+    # Several decodes of one input look at the same keys: as queries of one row
+    # they need no copies of them. A row for a row stays as it is.
+    rows = y.reshape(encoded.shape[0], -1, y.shape[-1])
+    y = cross_attention(rows, encoded, encoder_mask, **switches).reshape(
+        y.shape
+    )
     y = layers.Dropout(cfg.dropout_rate)(y, **switches)
     y = blocks.pin(y + x)
 
@@ -178,7 +184,7 @@ class Decoder(nn.Module):
   def __call__(
       self,
       encoded: Float[Array, 'batch encoded_length embed'],
-      decoder_input_tokens: Tokens,
+      decoder_input_tokens: Int[Array, 'rows length'],
       decoder_mask: masks.Mask | None,
       encoder_decoder_mask: masks.Mask,
       *,
@@ -186,8 +192,13 @@ class Decoder(nn.Module):
       decode: bool = False,
       max_decode_length: int | None = None,
       dropout_rows: layers.DropoutRows = None,
-  ) -> Float[Array, 'batch length vocab']:
-    """Scores the next token at each position, in float32."""
+  ) -> Float[Array, 'rows length vocab']:
+    """Scores the next token at each position, in float32.
+
+    While decoding there may be several rows of tokens, side by side, for each
+    row of `encoded`, and keys and values of `encoded` may be kept in the
+    collection `encoded` (see `attention.MultiHeadDotProductAttention`).
+    """
     cfg = self.config
     switches = {'deterministic': deterministic, 'dropout_rows': dropout_rows}
     if not decode:

@@ -20,6 +20,7 @@ from t5wild.networks import stacks
 T5Config = config_lib.T5Config  # gin: network.T5Config
 
 Tokens = Int[Array, 'batch length']
+RowTokens = Int[Array, 'rows length']  # rows = batch, or batch x decodes
 EncoderTokens = Int[Array, 'batch encoded_length']
 Embedded = Float[Array, 'batch length embed']
 
@@ -84,16 +85,17 @@ class Transformer(nn.Module):
       self,
       encoded: Float[Array, 'batch encoded_length embed'],
       encoder_input_tokens: EncoderTokens,
-      decoder_input_tokens: Tokens,
-      decoder_target_tokens: Tokens,
+      decoder_input_tokens: RowTokens,
+      decoder_target_tokens: RowTokens,
       encoder_segment_ids: EncoderTokens | None = None,
-      decoder_segment_ids: Tokens | None = None,
-      decoder_positions: Tokens | None = None,
+      decoder_segment_ids: RowTokens | None = None,
+      decoder_positions: RowTokens | None = None,
       enable_dropout: bool = True,
       decode: bool = False,
       max_decode_length: int | None = None,
       dropout_rows: layers.DropoutRows = None,
-  ) -> Float[Array, 'batch length vocab']:
+      num_decodes: int | None = None,
+  ) -> Float[Array, 'rows length vocab']:
     """Scores the next token at each position, in float32.
 
     Args:
@@ -110,8 +112,15 @@ class Transformer(nn.Module):
         `attention.MultiHeadDotProductAttention`. Not with packed batches.
       max_decode_length: length of the cache, in every call but the first.
       dropout_rows: see `layers.dropout_scale`.
+      num_decodes: None = a row for each row of `encoded`, as in T5X. A number,
+        with `decode`: so many rows, side by side, for each. An argument of this
+        name tells a model that it need not repeat `encoded`, and that a first
+        call (of one decode) that may change the collection `encoded` keeps its
+        keys and values there for the later ones.
     """
     del decoder_positions
+    if num_decodes is not None:
+      _check_decodes(num_decodes, decode, encoded, decoder_input_tokens)
     if decode and encoder_segment_ids is not None:
       raise ValueError(
           'Transformer.decode was given encoder_segment_ids of shape '
@@ -132,6 +141,10 @@ class Transformer(nn.Module):
             encoder_segment_ids=encoder_segment_ids,
             decoder_segment_ids=decoder_segment_ids,
             decode=decode,
+        )
+        if num_decodes is None
+        else masks.make_attention_mask(
+            jnp.ones_like(encoder_input_tokens[:, :1]), encoder_input_tokens > 0
         ),
         deterministic=not enable_dropout,
         decode=decode,
@@ -194,3 +207,18 @@ def _make_encoder_decoder_mask(
       decoder_segment_ids, encoder_segment_ids, jnp.equal
   )
   return masks.combine_masks(mask, same_example)
+
+
+def _check_decodes(
+    num_decodes: int, decode: bool, encoded: Array, decoder_input_tokens: Array
+) -> None:
+  """Refuses rows that are not `num_decodes` for each encoded one."""
+  rows, batch = decoder_input_tokens.shape[0], encoded.shape[0]
+  if decode and rows == batch * num_decodes:
+    return
+  raise ValueError(
+      f'Transformer.decode was given num_decodes={num_decodes}, '
+      f'decode={decode}, {rows} rows of decoder tokens and {batch} encoded '
+      'inputs; expected decode=True and num_decodes rows for each input: leave '
+      'num_decodes out to have a row for a row'
+  )

@@ -154,3 +154,27 @@ def test_cache_has_the_layout_of_t5x():
       'cached_value': (3, 2, 4, 6),
       'cache_index': (),
   }
+
+
+def test_rows_at_different_positions_write_where_they_lie_and_never_past_it():
+  mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ('b', 'h'))
+  lies = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('b', 'h'))
+  rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('b'))
+  random = np.random.RandomState(0)
+  cached = random.standard_normal((8, 4, 3, 5)).astype(np.float32)
+  new = random.standard_normal((8, 4, 3)).astype(np.float32)
+  index = np.array([0, 4, 5, 2, 9, 1, 3, 4], np.int32)  # two are past the end
+  arguments = (
+      jax.device_put(cached, lies),
+      jax.device_put(new, lies),
+      jax.device_put(index, rows),
+  )
+  append = jax.jit(jax.vmap(attention._put_column), out_shardings=lies)
+  expected = cached.copy()
+  for row, at in enumerate(index):
+    if at < 5:
+      expected[row, :, :, at] = new[row]
+  np.testing.assert_array_equal(append(*arguments), expected)
+  program = append.lower(*arguments).compile().as_text()
+  for collective in ('all-gather', 'all-reduce', 'permute', 'all-to-all'):
+    assert collective not in program
