@@ -180,6 +180,7 @@ def run(job: Job, *, when_ready: Callable[[], None]) -> None:
     ValueError: Something cannot work; nothing was compiled.
   """
   cfg = job.dataset_cfg
+  _check_shard(job)
   plan = session.Plan(
       mode=job.mode,
       model=job.model,
@@ -219,6 +220,15 @@ def run(job: Job, *, when_ready: Callable[[], None]) -> None:
     session.run(plan, source, output, infer_fn=infer_fn)
     if job.merge_chunked_results:
       logging.info('Written: %s', os.path.join(job.output_dir, output.name))
+
+
+def _check_shard(job: Job) -> None:
+  if job.num_shards < 1 or not 0 <= job.shard_id < job.num_shards:
+    raise ValueError(
+        f'shard_id is {job.shard_id} and num_shards is {job.num_shards}: '
+        'expected at least one shard, and an index from 0 below their number. '
+        'Correct infer.shard_id.'
+    )
 
 
 def _has_task(job: Job) -> bool:

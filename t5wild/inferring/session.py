@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from t5wild.data import argument_checks
 from t5wild.inferring import buckets as buckets_lib
 from t5wild.inferring import inputs
 from t5wild.inferring import outputs as outputs_lib
@@ -50,6 +51,11 @@ class Plan:
   num_buckets: int
   write_fn: Callable[..., None]
   token_scores: bool = True
+
+  def __post_init__(self):
+    """Refuses lengths, or a number of shapes, that are none."""
+    argument_checks.check_lengths(self.lengths)
+    _ = self.buckets
 
   @functools.cached_property
   def converter(self) -> Any:

@@ -11,6 +11,7 @@ import pytest
 
 from t5wild.vitals import records
 from tests import multiprocess
+from tests.end_to_end import binaries
 from tests.end_to_end import copy_task
 from tests.end_to_end import runs
 
@@ -108,18 +109,91 @@ def test_the_gin_binary_finds_the_same(run, evaluated, tmp_path):
     assert found[name] == pytest.approx(expected[name], rel=1e-4)
 
 
+def test_two_processes_find_what_one_does_and_write_it_once(
+    run, evaluated, tmp_path
+):
+  flags = [f'--run={run}', '--checkpoint=4,12', f'--output_dir={tmp_path}/out']
+  multiprocess.run_processes(
+      ['-m', 't5wild.eval', *flags], 2, timeout=runs.TIMEOUT_SECONDS
+  )
+  found, expected = _lines(tmp_path / 'out'), _lines(evaluated)
+  assert sorted(found) == [4, 12]
+  for step, metrics in found.items():
+    assert metrics == pytest.approx(expected[step], rel=1e-5)
+  for name in (f'inference_eval/{_TASK}-000012.jsonl', 'evaluation.json'):
+    twice, once = (tmp_path / 'out' / name), (evaluated / name)
+    assert twice.read_text() == once.read_text()
+  written = [
+      (record.name, record.step)
+      for record in records.read_records(tmp_path / 'out' / 'metrics.jsonl')
+      if record.name.startswith('inference_eval/')
+  ]
+  assert len(set(written)) == len(written)
+
+
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
         (['--checkpoint=7'], 'expected one of [0, 4, 8, 12]'),
+        (['--checkpoint=first'], 'The run has the steps [0, 4, 8, 12]'),
         (['--split=test'], "no split 'test'"),
         (['--task=no_such_task'], 'no seqio task or mixture is named'),
         (['--output_dir={run}'], 'the files of a training run'),
+        (['--run={run}/eval'], 'expected the MODEL_DIR of a run'),
+        (['--run={empty}'], 'holds no complete checkpoint'),
+        (['--wait_seconds=-1', '--checkpoint=follow'], 'wait_seconds is -1'),
+        (['--gin.network.T5Config.emb_dim=16', '--output_dir={empty}/out'],
+         'of another shape'),
+        (['--gin.BATCH_SIZE=9'], 'cannot be split'),
+        (['--nonsense'], 'Try --help'),
     ],
 )
-def test_what_cannot_be_evaluated_is_refused(run, arguments, message):
-  done = _evaluate(
-      f'--run={run}', *[one.format(run=run) for one in arguments]
-  )
-  assert done.returncode == 2, done.stderr
-  assert message in done.stderr
+def test_what_cannot_be_evaluated_is_refused(
+    run, tmp_path, capsys, arguments, message
+):
+  (tmp_path / 'config.gin').write_text((run / 'config.gin').read_text())
+  before = sorted(run.rglob('*'))
+  given = [one.format(run=run, empty=tmp_path) for one in arguments]
+  assert binaries.run('eval', f'--run={run}', *given) == 2
+  assert message in capsys.readouterr().err
+  assert sorted(run.rglob('*')) == before
+
+
+def _evaluate_by_gin(run, *flags) -> int:
+  return binaries.run(
+      'eval', '--gin_file=models/t5_1_1/tiny.gin', '--gin_file=runs/eval.gin',
+      f'--gin_file={runs.RECIPE.with_name("tiny_eval.gin")}',
+      f'--gin.CHECKPOINT_PATH={run}/checkpoint_12', *flags,
+  )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('flags', 'message'),
+    [
+        (['--gin.eval_script.evaluate.inference_evaluator_cls=None',
+          '--gin.eval_script.evaluate.training_evaluator_cls=None'],
+         'are both None'),
+        (['--gin.copy_task.copy_task.metric_fns=[]'], 'no metric_fns'),
+        (['--gin.copy_task.copy_task.metric_fns=[@copy_task.no_such]'],
+         'no_such'),
+        (['--gin.CHECKPOINT_PATH=/no_such_run'], '/no_such_run'),
+        (['--gin.WAIT_SECONDS=5'], "expected mode 'all'"),
+        (["--gin.TASK_FEATURE_LENGTHS={'targets': 8}"], "['inputs']"),
+        (['--checkpoint=12'], "given: ['--checkpoint']"),
+    ],
+)  # fmt: skip
+def test_what_gin_asks_for_and_cannot_be_is_refused(
+    run, tmp_path, capsys, flags, message
+):
+  folder = tmp_path / 'out'
+  assert _evaluate_by_gin(run, f'--gin.EVAL_OUTPUT_DIR={folder}', *flags) == 2
+  assert message in capsys.readouterr().err
+  assert not folder.exists()
+
+
+def test_figures_of_other_settings_are_not_mixed(run, evaluated, capsys):
+  before = _lines(evaluated)
+  flag = '--gin.models.EncoderDecoderModel.label_smoothing=0.1'
+  assert binaries.run('eval', f'--run={run}', '--checkpoint=0', flag) == 2
+  assert 'label_smoothing = 0.1' in capsys.readouterr().err
+  assert _lines(evaluated) == before

@@ -2,14 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """`t5wild infer` with a trained run: killed, on several processes, in score."""
 
+import io
 import json
 import subprocess
 import sys
 import time
 
 import pytest
+import seqio
+import tensorflow as tf
 
+from t5wild import inference
+from t5wild.tasks import local_text
 from tests import multiprocess
+from tests.end_to_end import binaries
+from tests.end_to_end import copy_task
 from tests.end_to_end import runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiprocess]
@@ -105,6 +112,219 @@ def test_other_settings_do_not_touch_an_output(run, whole):
   assert whole.read_bytes() == before
 
 
-def test_an_unknown_step_lists_those_there_are(run):
-  with pytest.raises(AssertionError, match=r'step 5: expected one of \[0, 4'):
-    _infer(_arguments(run, run.with_name('no.jsonl'), step=5))
+_DECODE_FN = '--gin.models.EncoderDecoderModel.decode_fn=@decoding.'
+_BEAM = f'{_DECODE_FN}beam_search'
+_NUM = '--gin.models.EncoderDecoderModel.predict_batch_with_aux.num_decodes='
+
+
+@pytest.mark.parametrize(
+    ('content', 'flags', 'message'),
+    [
+        (b'', [], 'is empty: expected a line for each input'),
+        (b'{"inputs": "a"}\n{"inputs": \n', [], 'line 2 is no JSON'),
+        (b'{"inputs": "a"}\n[1]\n', [], 'line 2 is'),
+        (b'{"input": "a"}\n', [], "line 1 has 'inputs' = None"),
+        (b'{"inputs": "caf\xe9"}\n', [], 'is not UTF-8 (byte 0xe9'),
+        (None, ['--input=no_such_file'], "no input file 'no_such_file'"),
+        (None, ['--input_type=tfrecord'], 'record 1 is broken'),
+        (None, ['--step=5'], 'step 5: expected one of [0, 4, 8, 12]'),
+        (None, ['--run=no_such_run'], 'expected the MODEL_DIR of a run'),
+        (None, ['--decode_length=0'], '--decode_length is 0'),
+        (None, ['--input_length=0'], '--input_length is 0'),
+        (None, ['--input_length=0', '--mode=score'], 'trained with inputs'),
+        (None, ['--batch_size=0'], '--batch_size is 0'),
+        (None, ['--checkpoint_period=0'], '--checkpoint_period is 0'),
+        (None, ['--mode=chat'], 'mode=chat'),
+        (None, ['--mode=score', '--input_type=text'], 'has no field'),
+        (None, [_BEAM, f'{_NUM}500'], 'has tokens, 384'),
+        (None, [_BEAM, f'{_NUM}0'], 'num_decodes is 0'),
+        (None, [_BEAM, '--gin.decoding.beam_search.num_decodes=4'],
+         'EncoderDecoderModel.predict_batch_with_aux.num_decodes = 4'),
+        (None, ['--gin.decoding.temperature_sample.topk=4'],
+         'does not decode by @decoding.temperature_sample'),
+        (None, ['--gin.network.T5Config.emb_dim=16'], 'of another shape'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    run, tmp_path, capsys, monkeypatch, content, flags, message
+):
+  monkeypatch.setattr(inference.InferFunction, '__call__', None)
+  path = run.with_name('in.jsonl')
+  if content is not None:
+    path = tmp_path / 'in.jsonl'
+    path.write_bytes(content)
+  before = sorted(tmp_path.iterdir())
+  given = [f'--run={run}', f'--input={path}', f'--output={tmp_path}/out.jsonl']
+  assert binaries.run('infer', *given, *flags) == 2
+  said = capsys.readouterr().err
+  assert message in said
+  assert 'Traceback' not in said
+  assert sorted(tmp_path.iterdir()) == before
+
+
+def test_flags_beside_a_run_need_one(capsys):
+  given = ['--gin_file=runs/infer.gin', '--mode=score']
+  assert binaries.run('infer', *given) == 2
+  assert "--run is missing (given: ['--mode']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    'flag',
+    [
+        '--gin.decoding.temperature_sample.temperature=0.5',
+        f'{_NUM}2',
+        '--decode_length=8',
+        '--batch_size=16',
+    ],
+)
+def test_a_resumed_inference_of_other_settings_is_refused(
+    run, tmp_path, capsys, flag
+):
+  given = [
+      f'--run={run}', f'--input={run.with_name("in.jsonl")}',
+      f'--output={tmp_path}/out.jsonl', f'{_DECODE_FN}temperature_sample',
+      '--gin.decoding.temperature_sample.temperature=1.0', '--batch_size=8',
+  ]  # fmt: skip
+  assert binaries.run('infer', *given) == 0
+  before = (tmp_path / 'out.jsonl').read_bytes()
+  capsys.readouterr()
+  assert binaries.run('infer', *given, flag) == 2
+  value = flag.rpartition('=')[2]
+  assert value in capsys.readouterr().err.split('asked:')[1]
+  assert binaries.run('infer', *given) == 0  # complete
+  assert (tmp_path / 'out.jsonl').read_bytes() == before
+
+
+def test_lines_of_text_of_a_pipe_go_to_standard_output(
+    run, whole, monkeypatch, capsys
+):
+  texts = [line['inputs']['inputs_pretokenized'] for line in _lines(whole)]
+  pipe = io.TextIOWrapper(io.BytesIO('\n'.join(texts).encode() + b'\n'))
+  monkeypatch.setattr(sys, 'stdin', pipe)
+  assert binaries.run('infer', f'--run={run}', '--input=-') == 0
+  found = map(json.loads, capsys.readouterr().out.splitlines())
+  assert [line['prediction'] for line in found] == [
+      line['prediction'] for line in _lines(whole)
+  ]
+
+
+def test_a_tfrecord_gives_what_its_lines_give(run, whole, tmp_path, capsys):
+  path = tmp_path / 'in.tfrecord'
+  with tf.io.TFRecordWriter(str(path)) as writer:
+    for line in _lines(run.with_name('in.jsonl')):
+      value = tf.train.BytesList(value=[line['inputs'].encode()])
+      feature = {'prompt': tf.train.Feature(bytes_list=value)}
+      example = tf.train.Example(features=tf.train.Features(feature=feature))
+      writer.write(example.SerializeToString())
+  given = [f'--run={run}', f'--input={path}', '--inputs_key=prompt']
+  assert binaries.run('infer', *given) == 0
+  found = map(json.loads, capsys.readouterr().out.splitlines())
+  assert [line['prediction'] for line in found] == [
+      line['prediction'] for line in _lines(whole)
+  ]
+
+
+def _infer_by_gin(run, folder, *flags) -> int:
+  return binaries.run(
+      'infer', '--gin_file=models/t5_1_1/tiny.gin',
+      '--gin_file=runs/infer.gin',
+      f'--gin_file={runs.RECIPE.with_name("tiny_eval.gin")}',
+      "--gin.TASK_FEATURE_LENGTHS={'inputs': 16, 'targets': 16}",
+      f'--gin.CHECKPOINT_PATH={run}/checkpoint_12',
+      f'--gin.INFER_OUTPUT_DIR={folder}', '--gin.DROPOUT_RATE=0.0',
+      '--gin.data.DatasetConfig.batch_size=8', *flags,
+  )  # fmt: skip
+
+
+def _gin_outputs(folder) -> dict[str, list]:
+  return {path.name: _lines(path) for path in folder.glob('*.jsonl-*-of-?????')}
+
+
+def test_each_task_of_a_mixture_has_its_file_as_t5x_names_it(run, tmp_path):
+  for name in ('t5wild_first', 't5wild_second'):
+    seqio.TaskRegistry.add_provider(name, copy_task.make_task(name))
+  seqio.MixtureRegistry.add(
+      't5wild_both', ['t5wild_first', 't5wild_second'], default_rate=1.0
+  )
+  for mode in ('score', 'predict_with_aux'):
+    flags = ['--gin.MIXTURE_OR_TASK_NAME=t5wild_both',
+             f'--gin.infer_script.infer.mode={mode}']  # fmt: skip
+    assert _infer_by_gin(run, tmp_path, *flags) == 0
+  found = _gin_outputs(tmp_path)
+  assert sorted(found) == [
+      f't5wild_{task}-{mode}.jsonl-00000-of-00001'
+      for task in ('first', 'second')
+      for mode in ('predict_with_aux', 'score')
+  ]
+  for name, lines in found.items():
+    texts = [line['inputs']['inputs_pretokenized'] for line in lines]
+    assert texts == copy_task.texts('validation')
+    assert (tmp_path / f'{name}.COMPLETED').exists()
+    key = 'score' if 'score' in name else 'prediction'
+    assert all(key in line and 'aux' in line for line in lines)
+  assert (tmp_path / 'operative_config.gin').exists()
+
+
+def test_shards_of_a_task_are_together_the_task(run, tmp_path):
+  whole, parts = tmp_path / 'whole', tmp_path / 'parts'
+  assert _infer_by_gin(run, whole) == 0
+  for shard in range(3):
+    flags = ['--gin.infer.num_shards=3', f'--gin.infer.shard_id={shard}',
+             '--gin.infer.checkpoint_period=1']  # fmt: skip
+    if shard == 2:
+      flags.append('--gin.infer.merge_chunked_results=False')
+    assert _infer_by_gin(run, parts, *flags) == 0
+  folder = parts / 'tmp-t5wild_copy-00002-of-00003'
+  name = 't5wild_copy-predict.jsonl-00002-of-00003'
+  chunks = sorted(folder.glob(f'{name}-chunk?????'))
+  assert not (parts / name).exists()
+  assert (parts / f'{name}.COMPLETED').exists()
+  found = _gin_outputs(parts)
+  shards = [found[key] for key in sorted(found)]
+  shards.append([line for chunk in chunks for line in _lines(chunk)])
+  (expected,) = _gin_outputs(whole).values()
+  for index, shard in enumerate(shards):
+    assert shard == expected[index::3]
+  assert _infer_by_gin(run, parts, *flags) == 0  # complete
+
+
+@pytest.mark.parametrize(
+    ('flags', 'message'),
+    [
+        (['--gin.infer.shard_id=3', '--gin.infer.num_shards=3'], 'shard_id'),
+        (['--gin.infer.mode=chat'], "mode is 'chat'"),
+        (['--gin.infer.num_buckets=0'], 'num_buckets is 0'),
+        (["--gin.TASK_FEATURE_LENGTHS={'targets': 16}"],
+         "task_feature_lengths has ['targets']"),
+        (["--gin.TASK_FEATURE_LENGTHS={'inputs': 16, 'targets': 0}"],
+         'expected a length of at least 1'),
+        (['--gin.TASK_FEATURE_LENGTHS=None'],
+         'task_feature_lengths is None'),
+        (['--gin.data.DatasetConfig.split=test'], "'test'"),
+        (['--gin.data.DatasetConfig.batch_size=0'], 'batch_size'),
+        (['--gin.CHECKPOINT_PATH=/no_such_run'], '/no_such_run'),
+        (['--gin.checkpoints.RestoreCheckpointConfig.mode=all',
+          '--gin.CHECKPOINT_PATH={run}'], 'expected one to infer with'),
+        (['--gin.MIXTURE_OR_TASK_NAME=t5wild_span_task',
+          '--gin.seqio.ByteVocabulary.extra_ids=0'], 'sentinel'),
+    ],
+)  # fmt: skip
+def test_what_gin_asks_for_is_refused_before_anything_is_written(
+    run, tmp_path, capsys, flags, message
+):
+  _register_task_without_sentinels()
+  folder = tmp_path / 'out'
+  flags = [flag.replace('{run}', str(run)) for flag in flags]
+  assert _infer_by_gin(run, folder, *flags) == 2
+  assert message in capsys.readouterr().err
+  assert not folder.exists()
+
+
+def _register_task_without_sentinels() -> None:
+  if 't5wild_span_task' in seqio.TaskRegistry.names():
+    return
+  task = local_text.text_task(
+      __file__, name='t5wild_span_task', vocabulary=seqio.ByteVocabulary(0),
+      objective='span_corruption',
+  )  # fmt: skip
+  seqio.TaskRegistry.add_provider('t5wild_span_task', task)
