@@ -15,6 +15,7 @@ import sys
 import t5wild
 from t5wild import exit_codes
 
+_RUN_MODE = '--run_mode='  # of T5X's t5x/main.py
 _HELP_FLAGS = ('-h', '--help', '-help', 'help')
 
 
@@ -62,6 +63,10 @@ COMMANDS = {
         module='t5wild.convert',
         summary='make a checkpoint of T5X one of t5wild, scanned or not',
     ),
+    'run': Command(
+        module='t5wild.compat.run',
+        summary="run a script that imports t5x, with t5wild's objects",
+    ),
     'train-vocab': Command(
         module='t5wild.data.train_vocabulary',
         summary='train a SentencePiece vocabulary on your text',
@@ -83,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
   if name == '--version':
     _print(f't5wild {t5wild.__version__}')
     return exit_codes.DONE.code
+  if any(argument.startswith(_RUN_MODE) for argument in arguments):
+    name, rest = _by_run_mode(arguments)
   if name not in COMMANDS:
     _print(unknown(name), stream=sys.stderr)
     return exit_codes.BAD_CONFIG.code
@@ -116,6 +123,21 @@ def unknown(name: str) -> str:
       f'  expected: one of {", ".join(COMMANDS)}.\n'
       '  do: t5wild --help says what each does.'
   )
+
+
+def _by_run_mode(arguments: Sequence[str]) -> tuple[str, list[str]]:
+  """The command that T5X's --run_mode names, and the other arguments.
+
+  It may stand beside the command itself when both are the same.
+  """
+  modes = [a for a in arguments if a.startswith(_RUN_MODE)]
+  rest = [a for a in arguments if not a.startswith(_RUN_MODE)]
+  name = modes[-1].removeprefix(_RUN_MODE)
+  if rest and not rest[0].startswith('-'):
+    command = rest.pop(0)
+    if command != name:  # shown as the command that there is not
+      name = f'{command} {modes[-1]}'
+  return name, rest
 
 
 def _run(name: str, rest: Sequence[str]) -> int:

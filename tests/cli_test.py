@@ -70,6 +70,31 @@ def test_an_unknown_command_is_refused_with_a_close_name(capsys):
   assert 't5wild --help' in message
 
 
+@pytest.mark.parametrize(
+    ('arguments', 'expected'),
+    [
+        (['--run_mode=plain', '--a'], ['--a']),
+        (['--a', '--run_mode=plain'], ['--a']),
+        (['plain', '--run_mode=plain', '--a'], ['--a']),
+    ],
+)
+def test_run_mode_of_t5x_names_the_command(arguments, expected, monkeypatch):
+  calls = []
+  monkeypatch.setitem(
+      sys.modules, 'some_module', types.SimpleNamespace(main=calls.append)
+  )
+  monkeypatch.setattr(
+      cli, 'COMMANDS', {'plain': cli.Command(module='some_module', summary='')}
+  )
+  assert cli.main(arguments) == exit_codes.DONE.code
+  assert calls == [expected]
+
+
+def test_another_run_mode_than_the_command_is_refused(capsys):
+  assert cli.main(['train', '--run_mode=eval']) == exit_codes.BAD_CONFIG.code
+  assert 'train --run_mode=eval' in capsys.readouterr().err
+
+
 def test_no_command_shows_the_help_and_is_an_error(capsys):
   assert cli.main([]) == exit_codes.BAD_CONFIG.code
   assert 'usage:' in capsys.readouterr().out

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild run SCRIPT.py ARGS`: runs a T5X user's own binary with our objects.
+
+The script is run as Python runs it, with T5X's names there; the same as
+`import t5wild.compat` in its first line.
+"""
+
+from collections.abc import Sequence
+import importlib.util
+import os
+import runpy
+import sys
+
+from t5wild import exit_codes
+from t5wild.compat import install
+
+_USAGE = """usage: t5wild run SCRIPT.py [arguments]
+       t5wild run -m MODULE [arguments]
+
+Runs a script or module that imports t5x, with T5X's names for t5wild's objects.
+The arguments are the script's own."""
+
+
+def main(argv: Sequence[str]) -> int | None:
+  """Runs the script that `argv` names; returns an exit code on bad input."""
+  arguments = list(argv)
+  if arguments and arguments[0] in ('-h', '--help'):
+    print(_USAGE)  # noqa: T201 -- the product
+    return exit_codes.DONE.code
+  is_module = arguments[:1] == ['-m']
+  if is_module:
+    del arguments[0]
+  problem = _problem(arguments, is_module=is_module)
+  if problem:
+    print(f'{problem}\n{_USAGE}', file=sys.stderr)  # noqa: T201 -- the product
+    return exit_codes.BAD_CONFIG.code
+  install.install()
+  sys.argv = arguments
+  if is_module:
+    sys.path.insert(0, os.getcwd())
+    runpy.run_module(arguments[0], run_name='__main__', alter_sys=True)
+  else:
+    # What Python does for `python SCRIPT.py`.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+    runpy.run_path(arguments[0], run_name='__main__')
+  return exit_codes.DONE.code
+
+
+def _problem(arguments: Sequence[str], *, is_module: bool) -> str | None:
+  """What is wrong with the command line, or None."""
+  if not arguments:
+    return 'There is nothing to run. Expected a script: name it.'
+  name = arguments[0]
+  if is_module:
+    sys.path.insert(0, os.getcwd())
+    try:
+      found = importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+      found = False
+    finally:
+      sys.path.pop(0)
+    if not found:
+      return (
+          f'There is no module {name!r}. Expected one that Python can import: '
+          'correct the name, or put its folder on PYTHONPATH.'
+      )
+  elif not os.path.isfile(name):
+    return (
+        f'There is no script {name!r}. Expected a Python file: correct the '
+        'path, or give a module by -m.'
+    )
+  return None
