@@ -23,7 +23,7 @@ PyTree = Any
 # `dtype` of a restore that takes the parameters as they were saved.
 AS_SAVED = 'as_saved'
 
-_MOST_AT_ONCE = 8  # Arrays read at the same time, besides Orbax's own.
+_MOST_AT_ONCE = 4  # Arrays read at the same time, besides Orbax's own.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

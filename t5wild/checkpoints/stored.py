@@ -15,6 +15,8 @@ import numpy as np
 
 Index = tuple[slice, ...]
 
+_MOST_BLOCK_BYTES = 2**30
+
 
 class Stored(abc.ABC):
   """An array that is read when asked for.
@@ -58,21 +60,64 @@ def whole(shape: Sequence[int]) -> Index:
 
 
 def place(array: Stored, target: jax.ShapeDtypeStruct) -> jax.Array:
-  """Reads an array to where it shall lie: each process only its shards."""
-  parts = {}
+  """Reads an array to where it shall lie: each process only its shards.
 
-  def read(index):
-    index = tuple(
-        slice(*part.indices(size)[:2])
-        for part, size in zip(index, array.shape, strict=True)
+  Shards that make a block together are read at once, if it is not too large: a
+  piece of a file of which several need a part is then unpacked once.
+  """
+  parts = _local_parts(array.shape, target.sharding)
+  block = tuple(
+      slice(min(part.start for part in axis), max(part.stop for part in axis))
+      for axis in zip(*parts, strict=True)
+  )
+  is_block = _size(block) == sum(map(_size, parts))
+  if is_block and _size(block) * array.dtype.itemsize <= _MOST_BLOCK_BYTES:
+    parts = [block]
+  read = [
+      (part, np.asarray(array.read(part)).astype(target.dtype))
+      for part in parts
+  ]
+
+  def cut(index):
+    index = _bounded(index, array.shape)
+    part, numbers = next(found for found in read if _holds(found[0], index))
+    inside = tuple(
+        slice(i.start - p.start, i.stop - p.start)
+        for i, p in zip(index, part, strict=True)
     )
-    name = tuple((part.start, part.stop) for part in index)
-    if name not in parts:
-      parts[name] = np.asarray(array.read(index)).astype(target.dtype)
     # A copy each: devices must not share memory that a step gives back.
-    return np.array(parts[name])
+    return np.array(numbers[inside])
 
-  return jax.make_array_from_callback(target.shape, target.sharding, read)
+  return jax.make_array_from_callback(target.shape, target.sharding, cut)
+
+
+def _local_parts(
+    shape: Sequence[int], sharding: jax.sharding.Sharding
+) -> list[Index]:
+  """The different parts of an array that lie on devices of this process."""
+  indices = sharding.addressable_devices_indices_map(tuple(shape)).values()
+  parts = [_bounded(index, shape) for index in indices]
+  # Slices cannot be hashed before Python 3.12.
+  return list({tuple((p.start, p.stop) for p in i): i for i in parts}.values())
+
+
+def _bounded(index: Index, shape: Sequence[int]) -> Index:
+  """The same index with a start and a stop for every dimension."""
+  return tuple(
+      slice(*part.indices(size)[:2])
+      for part, size in zip(index, shape, strict=True)
+  )
+
+
+def _holds(outer: Index, inner: Index) -> bool:
+  return all(
+      a.start <= b.start and b.stop <= a.stop
+      for a, b in zip(outer, inner, strict=True)
+  )
+
+
+def _size(index: Index) -> int:
+  return math.prod(part.stop - part.start for part in index)
 
 
 class InMemory(Stored):

@@ -61,23 +61,36 @@ def test_dimensions_that_cannot_be_joined_are_told():
   assert stored.joined_dims((32, 64), (32, 4, 16)) == [(0,), (1, 2)]
 
 
-@pytest.mark.parametrize('shape', states.MESH_SHAPES)
-def test_a_process_reads_its_shards_each_once(shape):
+def _place(shape, spec):
+  """A matrix on a mesh, and the parts of it that were read."""
   array = _array((16, 8))
   indices = []
 
   class Watched(stored.InMemory):
     def read(self, index):
-      indices.append(index)
+      indices.append([(part.start, part.stop) for part in index])
       return super().read(index)
 
-  mesh = states.make_mesh(shape)
-  sharding = NamedSharding(mesh, PartitionSpec('data', None))
+  sharding = NamedSharding(states.make_mesh(shape), PartitionSpec(*spec))
   placed = stored.place(
       Watched(array.value, key='a'),
       jax.ShapeDtypeStruct((16, 8), np.float32, sharding=sharding),
   )
   np.testing.assert_array_equal(placed, array.value)
   assert placed.sharding == sharding
-  assert len(indices) == shape[0]
-  assert {i[0].stop - i[0].start for i in indices} == {16 // shape[0]}
+  return indices
+
+
+@pytest.mark.parametrize('shape', states.MESH_SHAPES)
+@pytest.mark.parametrize('spec', [('data', 'model'), ('data', None), ()])
+def test_shards_of_a_process_are_read_at_once(shape, spec):
+  assert _place(shape, spec) == [[(0, 16), (0, 8)]]
+
+
+@pytest.mark.parametrize('shape', states.MESH_SHAPES)
+def test_large_array_is_read_shard_by_shard_each_once(shape, monkeypatch):
+  monkeypatch.setattr(stored, '_MOST_BLOCK_BYTES', 16 * 8 * 4 - 1)
+  size = 16 // shape[0]
+  assert sorted(_place(shape, ('data', None))) == [
+      [(start, start + size), (0, 8)] for start in range(0, 16, size)
+  ]
