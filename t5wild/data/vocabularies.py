@@ -8,10 +8,13 @@ A vocabulary is any object with `encode`, `decode`, `vocab_size`, `eos_id` and
 
 from collections.abc import Iterable
 import os
+import re
 from typing import Any
 
 NUM_SPECIAL_IDS = 3  # padding, end of sequence, unknown
 _NUM_BYTES = 256
+
+_SENTINEL = re.compile(r'<extra_id_([0-9]{1,4})>')
 
 
 class ByteVocabulary:
@@ -77,6 +80,37 @@ def are_equal(left: Any, right: Any) -> bool:
   Both ways round: seqio's equality knows its own classes only.
   """
   return bool(left == right or right == left)
+
+
+def encode_as_written(text: str, *, vocabulary: Any) -> list[int]:
+  """Tokens of a text in which `<extra_id_N>` is the sentinel of that number.
+
+  SentencePiece vocabularies of T5 read it so themselves; here bytes do, too.
+  What is no sentinel of the vocabulary is text.
+
+  Args:
+    text: such as 'def <extra_id_0>(self):'.
+    vocabulary: 0 is its highest id.
+  """
+  if type(vocabulary).__name__ != 'ByteVocabulary':
+    return [int(token) for token in vocabulary.encode(text)]
+  tokens: list[int] = []
+  end = 0
+  for match in _SENTINEL.finditer(text):
+    if int(match[1]) < vocabulary.extra_ids:
+      tokens += vocabulary.encode(text[end : match.start()])
+      tokens.append(vocabulary.vocab_size - 1 - int(match[1]))
+      end = match.end()
+  return [*map(int, tokens), *map(int, vocabulary.encode(text[end:]))]
+
+
+def decode_as_written(ids: Iterable[int], *, vocabulary: Any) -> str:
+  """The text of tokens, with the sentinels of bytes as `<extra_id_N>`."""
+  if type(vocabulary).__name__ != 'ByteVocabulary':
+    return vocabulary.decode([int(token) for token in ids])
+  return decode_with_sentinels(
+      ids, vocabulary=vocabulary, mark='<extra_id_{}>'
+  )
 
 
 def decode_with_sentinels(

@@ -19,6 +19,7 @@ from t5wild.data import argument_checks
 from t5wild.data import datasets
 from t5wild.data import pipelines
 from t5wild.data import providers
+from t5wild.data import vocabularies
 from t5wild.inferring import text_inputs
 from t5wild.models import decoder_only
 
@@ -121,7 +122,7 @@ class ExampleMaker:
   def _encode(self, text: str, name: str) -> list[int]:
     is_input = name == 'inputs'
     vocabulary = self._input_vocabulary if is_input else self._output_vocabulary
-    tokens = [int(token) for token in vocabulary.encode(text)]
+    tokens = vocabularies.encode_as_written(text, vocabulary=vocabulary)
     if self._cfg.add_eos or not is_input:
       tokens.append(vocabulary.eos_id or 1)
     return tokens

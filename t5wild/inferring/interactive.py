@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from t5wild.data import vocabularies
 from t5wild.inferring import inputs
 from t5wild.inferring import progress
 from t5wild.inferring import session
@@ -46,7 +47,11 @@ def answer(
     )
     many = tokens if isinstance(tokens[0], list) else [tokens]
     for one in many:
-      tell(model.output_vocabulary.decode(one))
+      tell(
+          vocabularies.decode_as_written(
+              one, vocabulary=model.output_vocabulary
+          )
+      )
 
 
 class EmptyPrompt:

@@ -10,6 +10,7 @@ from typing import Any
 from etils import epath
 import numpy as np
 
+from t5wild.data import vocabularies
 from t5wild.inferring import inputs
 
 _PRETOKENIZED = '_pretokenized'
@@ -140,7 +141,7 @@ def _text(tokens: Any, vocabulary: Any) -> str | list[str]:
   """Text of one decode, or of each."""
   if np.ndim(tokens) > 1:
     return [_text(one, vocabulary) for one in tokens]
-  return vocabulary.decode([int(token) for token in tokens])
+  return vocabularies.decode_as_written(tokens, vocabulary=vocabulary)
 
 
 def _without_padding(tokens: Any) -> list[Any]:

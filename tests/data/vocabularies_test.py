@@ -55,6 +55,34 @@ def test_sentinels_are_shown_by_number_up_to_the_end():
   assert shown == 'ab<0>c<1>'
 
 
+def test_sentinels_are_read_and_shown_as_t5_writes_them(seqio):
+  text = 'def <extra_id_0>(x):\n  <extra_id_124>é'
+  for vocabulary in (
+      seqio.ByteVocabulary(125), vocabularies.ByteVocabulary(125)
+  ):  # fmt: skip
+    ids = vocabularies.encode_as_written(text, vocabulary=vocabulary)
+    assert [i for i in ids if i > 258] == [383, 259]
+    shown = vocabularies.decode_as_written([*ids, 1, 0], vocabulary=vocabulary)
+    assert shown == text
+
+
+def test_what_is_no_sentinel_of_the_vocabulary_is_text(seqio):
+  for text in ('<extra_id_125>', '<extra_id_x>', '<extra_id_>', 'plain <0>'):
+    vocabulary = seqio.ByteVocabulary(125)
+    ids = vocabularies.encode_as_written(text, vocabulary=vocabulary)
+    assert ids == list(vocabulary.encode(text))
+
+
+def test_other_vocabularies_spell_sentinels_themselves():
+  class Words:
+    encode = staticmethod(lambda text: [len(word) for word in text.split()])
+    decode = staticmethod(lambda ids: ' '.join('x' * i for i in ids))
+
+  ids = vocabularies.encode_as_written('a <extra_id_0>', vocabulary=Words)
+  assert ids == [1, 12]
+  assert vocabularies.decode_as_written([1, 2], vocabulary=Words) == 'x xx'
+
+
 def test_a_vocabulary_file_that_is_not_there_is_refused_with_the_command():
   with pytest.raises(FileNotFoundError, match='/absent.model.*train-vocab'):
     vocabularies.check_sentencepiece_file('/absent.model')
