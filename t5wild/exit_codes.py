@@ -31,7 +31,7 @@ class Exit:
 DONE = Exit(
     code=0,
     name='done',
-    meaning='The run reached its last step.',
+    meaning='The run reached its last step, or an action ended it.',
     restart=False,
 )
 FAILED = Exit(
