@@ -13,7 +13,7 @@ import jax
 from jax import numpy as jnp
 
 from t5wild import losses
-from t5wild.decoding import greedy
+from t5wild.decoding import beam
 from t5wild.decoding import state as decoding_state
 from t5wild.models import base
 from t5wild.models import decodes
@@ -67,7 +67,7 @@ class EncoderDecoderModel(base.BaseTransformerModel):
       input_vocabulary: Any,
       output_vocabulary: Any,
       optimizer_def: Any,
-      decode_fn: decoding_state.DecodeFnCallable = greedy.greedy_decode,
+      decode_fn: decoding_state.DecodeFnCallable = beam.beam_search,
       feature_converter_cls: Callable[..., Any] | None = None,
       label_smoothing: float = 0.0,
       z_loss: float = 0.0,
@@ -81,7 +81,8 @@ class EncoderDecoderModel(base.BaseTransformerModel):
       input_vocabulary: vocabulary of the inputs.
       output_vocabulary: vocabulary of the targets.
       optimizer_def: the optimizer.
-      decode_fn: decoding function of `predict_batch`.
+      decode_fn: decoding function of `predict_batch`; T5X's default, of one
+        beam unless `num_decodes` says otherwise.
       feature_converter_cls: takes the place of FEATURE_CONVERTER_CLS.
       label_smoothing: probability taken from the label.
       z_loss: coefficient of the z-loss.

@@ -11,6 +11,8 @@ from jax import numpy as jnp
 import numpy as np
 import pytest
 
+from t5wild.decoding import beam
+from t5wild.decoding import greedy
 from t5wild.models import encoder_decoder
 
 _SMALL = {
@@ -225,7 +227,7 @@ def test_a_number_of_decodes_below_one_is_refused():
 
 def test_greedy_decodes_are_the_argmax_of_the_teacher_forced_logits(small):
   make, params = small
-  model = make()
+  model = make(decode_fn=greedy.greedy_decode)
   batch = _make_batch()
   tokens, aux = jax.jit(model.predict_batch_with_aux)(params, batch)
   decoded = batch | {
@@ -262,6 +264,14 @@ def test_intermediates_hold_targets_weights_and_token_scores(small):
   np.testing.assert_allclose(
       decoder['token_scores'][0].sum(-1), scores, rtol=1e-6
   )
+
+
+def test_the_default_decoding_is_the_beam_search_of_t5x():
+  vocabulary = types.SimpleNamespace(eos_id=1, pad_id=0, vocab_size=384)
+  model = encoder_decoder.EncoderDecoderModel(
+      _Network(), vocabulary, vocabulary, None
+  )
+  assert model.decode_fn is beam.beam_search
 
 
 def test_scores_without_weights_count_all_but_padding(small):
