@@ -72,6 +72,8 @@ def function_name_task(
   """
   import seqio
 
+  from t5wild.tasks import text_source
+
   _check_given(given)
   _check_names(names)
   files = text_files.split_files(
@@ -80,12 +82,10 @@ def function_name_task(
   vocabulary = text_objectives.seqio_vocabulary(vocabulary)
   return seqio.Task(
       name or f'function_name_from_{given}',
-      source=seqio.FunctionDataSource(
-          functools.partial(
-              _make_dataset, files=files, given=given, names=names
-          ),
-          splits=tuple(files),
-      ),
+      source=text_source.ExampleSource({
+          split: functools.partial(_read_examples, tuple(part), given, names)
+          for split, part in files.items()
+      }),
       preprocessors=[
           seqio.preprocessors.tokenize,
           seqio.preprocessors.append_eos_after_trim,
@@ -202,22 +202,3 @@ def _read_examples(
         "function_name_task's paths or names."
     )
   return tuple(examples)
-
-
-def _make_dataset(
-    split: str,
-    shuffle_files: bool = False,
-    seed: int | None = None,
-    *,
-    files: dict[str, list[text_files.TextFile]],
-    given: str,
-    names: str | None,
-) -> Any:
-  import tensorflow as tf
-
-  del shuffle_files, seed  # the task shuffles examples
-  examples = _read_examples(tuple(files[split]), given, names)
-  return tf.data.Dataset.from_tensor_slices({
-      feature: [example[feature] for example in examples]
-      for feature in ('inputs', 'targets')
-  })

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A seqio data source over pieces of text files.
+"""seqio data sources over text files: their pieces, or what is made of them.
 
 Imports TensorFlow and seqio, so it is itself imported when a task is made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import itertools
 
 import numpy as np
@@ -92,3 +92,55 @@ class TextSource(seqio.DataSource):
       return tf.data.Dataset.from_tensor_slices({'targets': texts})
 
     return dataset.interleave(documents_of, cycle_length=_CYCLE_LENGTH)
+
+
+class ExampleSource(seqio.DataSource):
+  """Examples of strings that are made at once, and kept by who makes them.
+
+  In one order: a task shuffles them, in a buffer that its iterators save, which
+  seqio's FunctionDataSource warns could not be.
+  """
+
+  def __init__(
+      self,
+      split_to_make: Mapping[str, Callable[[], Sequence[Mapping[str, str]]]],
+  ):
+    """Takes what makes the examples of each split, called when they are read.
+
+    Args:
+      split_to_make: functions that return at least one example, all with the
+        same fields.
+    """
+    super().__init__(splits=split_to_make)
+    self._split_to_make = dict(split_to_make)
+
+  @property
+  def supports_arbitrary_sharding(self) -> bool:
+    """False: hosts share the examples."""
+    return False
+
+  def list_shards(self, split: str) -> Sequence[str]:
+    """Names one shard."""
+    return [split]
+
+  def get_dataset(
+      self,
+      split: str = 'train',
+      shuffle: bool = True,
+      seed: int | None = None,
+      shard_info: seqio.ShardInfo | None = None,
+      *,
+      sequence_length: Mapping[str, int] | None = None,
+      use_cached: bool = False,
+      num_epochs: int | None = 1,
+  ) -> tf.data.Dataset:
+    """One pass over the examples of a split, or over one host's share."""
+    del shuffle, seed, sequence_length, use_cached, num_epochs
+    examples = self._split_to_make[split]()
+    dataset = tf.data.Dataset.from_tensor_slices({
+        field: [example[field] for example in examples]
+        for field in examples[0]
+    })
+    if shard_info is not None:
+      dataset = dataset.shard(shard_info.num_shards, shard_info.index)
+    return dataset

@@ -5,9 +5,12 @@
 import ast
 import re
 
+import numpy as np
 import pytest
 
+from t5wild.data import datasets
 from t5wild.data import text_files
+from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.tasks import function_names
 from t5wild.tasks import local_text
 
@@ -126,6 +129,59 @@ def test_functions_are_held_out_by_file_as_text_is(folder):
     assert sorted(of_split[split]) == sorted(expected)
   assert not set(of_split['train']) & set(of_split['validation'])
   assert len(sum(of_split.values(), [])) == sum(range(1, 13))
+
+
+def test_hosts_share_the_functions(folder):
+  task = function_names.function_name_task(str(folder), held_out_fraction=0.0)
+  shares = [
+      [
+          example['targets_pretokenized']
+          for example in task.get_dataset(
+              LENGTHS,
+              'train',
+              shuffle=False,
+              shard_info=seqio.ShardInfo(index=index, num_shards=2),
+          ).as_numpy_iterator()
+      ]
+      for index in range(2)
+  ]
+  assert len(shares[0]) == len(shares[1]) == sum(range(1, 13)) // 2
+  assert not set(shares[0]) & set(shares[1])
+
+
+@pytest.mark.slow
+def test_a_reader_resumed_in_the_middle_gives_the_same_functions(folder):
+  cfg = datasets.DatasetConfig(
+      mixture_or_task_name=function_names.function_name_task(str(folder)),
+      task_feature_lengths=LENGTHS,
+      split='train',
+      batch_size=4,
+      shuffle=True,
+      seed=5,
+      pack=True,
+  )
+  layout = partitioner_lib.DataLayout(
+      batch_size=4, shard_id=0, num_shards=1, is_first_host_in_replica_set=True
+  )
+
+  def make():
+    return datasets.make_train_reader(
+        cfg,
+        data_layout=layout,
+        feature_converter_cls=seqio.EncDecFeatureConverter,
+    )
+
+  reader = make()
+  for _ in range(7):
+    next(reader)
+  state = reader.state_dict()
+  expected = [next(reader) for _ in range(5)]
+  resumed = make()
+  resumed.load_state_dict(state)
+  for batch in expected:
+    found = next(resumed)
+    for feature, values in batch.items():
+      np.testing.assert_array_equal(found[feature], values)
 
 
 def test_long_functions_are_cut_and_end_where_the_lengths_do(tmp_path):
