@@ -13,10 +13,12 @@ import gin
 from t5wild import command_line
 from t5wild import evaluator
 from t5wild import gin_utils
+from t5wild.checkpoints import transforms
 from t5wild.data import datasets
 from t5wild.evaluating import of_run
 from t5wild.evaluating import plan as plan_lib
 from t5wild.evaluating import session
+from t5wild.inferring import steps
 from t5wild.trainer import initializer
 
 # Until then an error is one of the recipe.
@@ -96,6 +98,8 @@ def evaluate(  # noqa: PLR0913 -- T5X's signature
       **locals(),
       settings=gin_utils.bindings_behind(_DECIDING, without=_NOT_OF_THE_RESULT),
   )
+  if inference_evaluator_cls is not None and flags.FLAGS.is_parsed():
+    steps.check_decoding_flags(model, flags.FLAGS.gin_bindings)
   _ARGUMENTS_ARE_GOOD.set()
   return session.run_evaluation(plan)
 
@@ -170,7 +174,9 @@ def run(argv: Sequence[str]) -> int:
   return command_line.run_binary(
       _evaluate,
       is_ready=_ARGUMENTS_ARE_GOOD,
-      for_the_user=(session.BadEvaluationError,),
+      for_the_user=(
+          session.BadEvaluationError, transforms.DifferentModelError
+      ),
   )
 
 

@@ -121,7 +121,7 @@ def infer(  # noqa: PLR0913 -- T5X's signature
     ValueError: Something cannot work; nothing was compiled.
   """
   # One list of arguments serves gin (here) and the job.
-  if 'gin_bindings' in flags.FLAGS and flags.FLAGS.is_parsed():
+  if flags.FLAGS.is_parsed():  # else called from Python
     steps.check_decoding_flags(model, flags.FLAGS.gin_bindings)
   job = jobs.Job(
       **locals(),

@@ -41,6 +41,11 @@ class EvaluationLog:
     self._check_identity()
     self._results = self._read()
 
+  @property
+  def path(self) -> str:
+    """The file of lines."""
+    return str(self._folder / _RESULTS)
+
   def is_done(self, checkpoint: str, tasks: Sequence[str]) -> bool:
     """Whether all these tasks have their line of a checkpoint."""
     done = {

@@ -107,8 +107,7 @@ class _Session:
 
   def run(self) -> Iterator[tuple[str, Metrics]]:
     """Yields each checkpoint that was evaluated, and its metrics."""
-    self._open_writers()
-    evaluators = self._make_evaluators()
+    evaluators: dict[str, Any] = {}
     for path in watch.watch_checkpoints(
         self._plan.restore_checkpoint_cfg,
         wait_seconds=self._plan.wait_seconds,
@@ -120,12 +119,17 @@ class _Session:
         continue
       if not self._restore(path):
         continue
+      if not evaluators:
+        # Not before: what cannot be restored must not claim the directory.
+        self._open_writers()
+        evaluators = self._make_evaluators()
       metrics = self._evaluate(evaluators)
       if jax.process_index() == 0:
         self._log.add(step=self._step, checkpoint=path, metrics=metrics)
       yield path, metrics
     for evaluator in evaluators.values():
       evaluator.close()
+    logging.info('Figures of each checkpoint: %s', self._log.path)
 
   def close(self) -> None:
     """Waits for the writers, whatever ended the evaluation."""
@@ -188,7 +192,7 @@ class _Session:
     if self._losses:
       self._trainer = plan.training_evaluator_cls(
           model=plan.model,
-          train_state=None,  # set when a checkpoint is read
+          train_state=self._state,  # and of each checkpoint that follows
           partitioner=plan.partitioner,
           train_state_axes=self._states.train_state_axes,
           eval_names=tuple(self._losses),

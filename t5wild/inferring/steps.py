@@ -135,6 +135,7 @@ def check_decoding_flags(
   decode_fn = getattr(decode_fn, 'func', decode_fn)  # of functools.partial
   for binding in gin_bindings:
     *_, function, argument = ['', *binding.partition('=')[0].split('.')]
+    function = function.rpartition('/')[2]
     wanted = _DECODE_FNS.get(function)
     # gin's own wrapper reads bindings; a model's default is no wrapper.
     if wanted is None or (

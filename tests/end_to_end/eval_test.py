@@ -145,6 +145,8 @@ def test_two_processes_find_what_one_does_and_write_it_once(
         (['--gin.network.T5Config.emb_dim=16', '--output_dir={empty}/out'],
          'of another shape'),
         (['--gin.BATCH_SIZE=9'], 'cannot be split'),
+        (['--gin.decoding.temperature_sample.topk=4'],
+         'does not decode by @decoding.temperature_sample'),
         (['--nonsense'], 'Try --help'),
     ],
 )
@@ -157,6 +159,7 @@ def test_what_cannot_be_evaluated_is_refused(
   assert binaries.run('eval', f'--run={run}', *given) == 2
   assert message in capsys.readouterr().err
   assert sorted(run.rglob('*')) == before
+  assert [path.name for path in tmp_path.iterdir()] == ['config.gin']
 
 
 def _evaluate_by_gin(run, *flags) -> int:
