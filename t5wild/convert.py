@@ -10,6 +10,7 @@ import jax
 
 from t5wild import exit_codes
 from t5wild.checkpoints import conversion
+from t5wild.checkpoints import hf
 from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 
@@ -21,7 +22,6 @@ _FOR_THE_USER = (
     ValueError,
     OSError,
 )
-_FORMATS = ('t5wild',)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         dtype=arguments.dtype,
         weights_only=arguments.weights_only,
         trust_paths=arguments.trust_paths,
+        to_format=arguments.to_format,
+        activation=arguments.activation,
+        family=arguments.family,
     ).run(report=_say)
   except _FOR_THE_USER as error:
     sys.stderr.write(f'{error}\n')
@@ -54,11 +57,11 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
   parser = argparse.ArgumentParser(
       prog='t5wild convert',
       description=(
-          'Reads a checkpoint of T5X (native or Orbax), of Mesh-TensorFlow T5 '
-          'or of t5wild, found out by what lies there, and writes an ordinary '
-          'checkpoint of t5wild. Training, evaluation and inference read all '
-          'of these as they are: convert to change layout or dtype, or once '
-          'for good.'
+          'Reads a checkpoint of T5X (native or Orbax), of Mesh-TensorFlow T5, '
+          "of Hugging Face's T5 or of t5wild, found out by what is there, and "
+          'writes an ordinary checkpoint of t5wild, or one for transformers. '
+          'Training, evaluation and inference read all of these as they are: '
+          'convert to change layout or dtype, or once for good.'
       ),
   )
   parser.add_argument(
@@ -71,8 +74,19 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       help='directory to write checkpoint_N to',
   )
   parser.add_argument(
-      '--to_format', choices=_FORMATS, default='t5wild',
-      help='what to write (default: %(default)s)',
+      '--to_format', choices=conversion.FORMATS, default='t5wild',
+      help='t5wild, or hf: a folder for transformers, written to MODEL_DIR '
+      'itself (default: %(default)s)',
+  )
+  parser.add_argument(
+      '--activation',
+      help='of the feed-forward blocks, for --to_format=hf (default: gelu '
+      'where they are gated, else relu; UL2 has silu)',
+  )
+  parser.add_argument(
+      '--family', choices=hf.FAMILIES,
+      help="Hugging Face's model_type, for --to_format=hf (default: umt5 where "
+      'each layer has its own relative bias, else t5)',
   )
   parser.add_argument(
       '--step', type=int, help='which checkpoint of a run directory'

@@ -11,6 +11,8 @@ import numpy as np
 
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import formats
+from t5wild.checkpoints import hf
+from t5wild.checkpoints import layer_stacks
 from t5wild.checkpoints import load
 from t5wild.checkpoints import manager as manager_lib
 from t5wild.checkpoints import relayout
@@ -18,6 +20,7 @@ from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 
+FORMATS = ('t5wild', 'hf')
 LAYERS = (None, 'stacked', 'plain')
 STEP = 'state/step'
 
@@ -35,6 +38,10 @@ class Conversion:
     dtype: dtype of the parameters; None: as they are.
     weights_only: Whether the optimizer's state is left out.
     trust_paths: See `RestoreCheckpointConfig`.
+    to_format: One of `FORMATS`; 'hf' writes the parameters alone, of plain
+      layers, straight into `target`.
+    activation: Of the feed-forward blocks, for 'hf'; see `hf.write`.
+    family: Hugging Face's model_type; see `hf.write`.
   """
 
   source: str
@@ -45,6 +52,9 @@ class Conversion:
   dtype: str | None = None
   weights_only: bool = False
   trust_paths: bool = False
+  to_format: str = 't5wild'
+  activation: str | None = None
+  family: str | None = None
 
   def run(self, report: Callable[[str], None] = logging.info) -> str:
     """Writes the checkpoint and returns its folder.
@@ -71,6 +81,8 @@ class Conversion:
     arrays = self._laid_out(stored, checkpoint, report)
     formats.check_complete(arrays.values(), checkpoint)
     step = int(np.asarray(arrays[STEP])) if STEP in arrays else 0
+    if self.to_format == 'hf':
+      return self._write_hf(arrays, checkpoint, report)
     self._check_target(step)
     arrays = load.cast_parameters(arrays, self.dtype)
     self._write(step, {k: np.asarray(leaf) for k, leaf in arrays.items()})
@@ -90,15 +102,20 @@ class Conversion:
       checkpoint: str,
       report: Callable[[str], None],
   ) -> dict[str, stored_lib.Stored]:
-    if self.layers is None:
+    layers = self.layers
+    if self.to_format == 'hf':
+      has = [layer_stacks.layout(stored, t) for t in layer_stacks.TOWERS]
+      layers = 'plain' if 'stacked' in has else None
+    if layers is None:
       return stored
-    if self.layers == 'stacked':
+    if layers == 'stacked':
       arrays = relayout.stack(
           stored, num_heads=self.num_heads, where=checkpoint
       )
     else:
       arrays = relayout.unstack(stored, where=checkpoint)
-      if any('/layers_0/relpos_bias/' in key for key in arrays):
+      has_own = any('/layers_0/relpos_bias/' in key for key in arrays)
+      if has_own and self.to_format != 'hf':
         report(
             'Its layers have each a relative bias of their own: the model '
             "needs positions = 'relative_bias_per_layer'."
@@ -111,6 +128,26 @@ class Conversion:
           'fallback_to_scratch=True.'
       )
     return {key: leaf for key, leaf in arrays.items() if key not in lost}
+
+  def _write_hf(
+      self,
+      arrays: dict[str, stored_lib.Stored],
+      checkpoint: str,
+      report: Callable[[str], None],
+  ) -> str:
+    targets = {k: v for k, v in arrays.items() if transforms.is_target(k)}
+    hf.write(
+        self.target,
+        load.cast_parameters(targets, self.dtype),
+        activation=self.activation,
+        family=self.family,
+    )
+    report(
+        f'{checkpoint} -> {self.target}: '
+        f'{sum(map(_size, targets.values())):,} parameters in {len(targets)} '
+        'arrays, for transformers. Its tokenizer is not written.'
+    )
+    return self.target
 
   def _check_target(self, step: int) -> None:
     steps.check_writable(steps.absolute_path(self.target), process=0)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arrays of a checkpoint, whatever wrote it: found out by what lies there.
 
-Orbax (ours and T5X's), T5X's native format, and Mesh-TensorFlow's.
+Orbax (ours and T5X's), T5X's native format, Mesh-TensorFlow's, Hugging Face's.
 """
 
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from t5wild.checkpoints import confinement
+from t5wild.checkpoints import hf
 from t5wild.checkpoints import orbax_arrays
 from t5wild.checkpoints import state_io
 from t5wild.checkpoints import steps
@@ -35,6 +36,8 @@ def read_structure(
   kind, folder = steps.find(checkpoint)
   if kind == steps.TENSORFLOW:
     return tf_import.read_structure(os.fspath(folder))
+  if kind == steps.HUGGING_FACE:
+    return hf.read_structure(os.fspath(folder), trust_paths=trust_paths)
   if kind == steps.T5X_NATIVE:
     return t5x_import.read_structure(folder, trust_paths=trust_paths)
   names = orbax_arrays.names(folder)

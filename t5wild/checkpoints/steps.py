@@ -27,7 +27,9 @@ NATIVE_INDEX = 'checkpoint'  # T5X's own format, written last.
 ORBAX = 'orbax'
 T5X_NATIVE = 't5x_native'
 TENSORFLOW = 'tensorflow'
+HUGGING_FACE = 'hugging_face'
 
+_SAFETENSORS = ('model.safetensors', 'model.safetensors.index.json')
 _ORBAX_METADATA = '_METADATA'
 _TENSORFLOW_INDEX = '.index'
 _TENSORFLOW_TEXT = b'model_checkpoint_path'
@@ -116,6 +118,14 @@ def is_tensorflow(checkpoint: str | os.PathLike[str]) -> bool:
   return epath.Path(f'{checkpoint}{_TENSORFLOW_INDEX}').exists()
 
 
+def is_hugging_face(checkpoint: str | os.PathLike[str]) -> bool:
+  """Whether a folder is a model of Hugging Face's, with safetensors."""
+  path = epath.Path(checkpoint)
+  return (path / 'config.json').is_file() and any(
+      (path / name).exists() for name in _SAFETENSORS
+  )
+
+
 def find(checkpoint: str | os.PathLike[str]) -> tuple[str, epath.Path]:
   """Returns what kind of checkpoint a path is, and where its arrays are.
 
@@ -127,6 +137,8 @@ def find(checkpoint: str | os.PathLike[str]) -> tuple[str, epath.Path]:
     return TENSORFLOW, path
   if path.name == NATIVE_INDEX and path.is_file() and is_native(path.parent):
     return T5X_NATIVE, path.parent
+  if is_hugging_face(checkpoint):
+    return HUGGING_FACE, path
   for folder in (path / STATE_ITEM, path):
     if not (folder / _ORBAX_METADATA).exists() and is_native(folder):
       return T5X_NATIVE, folder

@@ -198,6 +198,18 @@ class Cast(_Made):
     return self.parts[0].read(index).astype(self.dtype)
 
 
+class Transposed(_Made):
+  """A matrix the other way round."""
+
+  def __init__(self, matrix: Stored):
+    """Takes `matrix.T`."""
+    super().__init__(matrix, shape=matrix.shape[::-1])
+
+  def read(self, index: Index) -> np.ndarray:
+    """Returns a part."""
+    return self.parts[0].read(index[::-1]).T
+
+
 class Mean(_Made):
   """The mean over some dimensions, times a number; of float32 numbers."""
 
