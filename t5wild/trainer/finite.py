@@ -47,7 +47,8 @@ class NotFiniteError(Exception):
     left = (
         'no checkpoint was saved before'
         if kept is None
-        else f'checkpoint_{kept} is the newest with finite parameters, and is kept'
+        else f'checkpoint_{kept} is the newest with finite parameters, and is '
+        'kept'
     )
     super().__init__(
         f'{what}: stopped after step {after_step}; {left}. Expected finite '
