@@ -9,6 +9,8 @@ T5X's names and layout are kept: `state_dict()` is
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable, Self
 
+from flax import linen as nn
+from flax import traverse_util
 import flax.core
 from flax.linen import partitioning as flax_partitioning
 import flax.struct
@@ -279,6 +281,7 @@ class _Variables:
   @classmethod
   def split(cls, model_variables: Mapping[str, PyTree]) -> Self:
     """Sorts collections; each 'x_axes' names the axes of 'x'."""
+    model_variables = _unboxed(model_variables)
     axes = {
         name.removesuffix('_axes'): tree
         for name, tree in model_variables.items()
@@ -299,6 +302,36 @@ class _Variables:
         mutables=flax.core.freeze(variables),
         mutables_axes=flax.core.freeze(axes) or None,
     )
+
+
+def _unboxed(variables: Mapping[str, PyTree]) -> dict[str, PyTree]:
+  """The collections with boxes opened, and what is written on them beside.
+
+  Flax has two ways to name axes: `nn.with_logical_partitioning` puts a variable
+  in a box, `param_with_axes` makes an entry of another collection, 'x_axes'.
+  """
+  found = dict(variables)
+  for name, tree in variables.items():
+    flat = traverse_util.flatten_dict(
+        flax.core.unfreeze(tree), is_leaf=lambda _, x: _is_box(x)
+    )
+    boxes = {path: box for path, box in flat.items() if _is_box(box)}
+    if not boxes:
+      continue
+    axes = flax.core.unfreeze(variables.get(f'{name}_axes', EMPTY_DICT))
+    named = traverse_util.flatten_dict(axes)
+    for (*parents, last), box in boxes.items():
+      named[*parents, f'{last}_axes'] = flax_partitioning.AxisMetadata(
+          names=tuple(box.names)
+      )
+    opened = {path: box.value for path, box in boxes.items()}
+    found[name] = traverse_util.unflatten_dict(flat | opened)
+    found[f'{name}_axes'] = traverse_util.unflatten_dict(named)
+  return found
+
+
+def _is_box(value: Any) -> bool:
+  return isinstance(value, nn.Partitioned)
 
 
 def _check_all_named(collection: str, axes: PyTree, variables: PyTree) -> None:

@@ -66,12 +66,17 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'HeuristicRule factor_name_to_factordim '
             'standard_logical_factor_rules'
         ),
+        't5wild.optimizers.adafactor_update': (
+            '_AdafactorHyperParams=AdafactorHyperParams '
+            '_AdafactorParamState=AdafactorParamState'
+        ),
     },
     't5x.checkpoints': {
         't5wild.checkpoints': (
             'Checkpointer SaveBestCheckpointer all_steps get_checkpoint_dir '
             'latest_step load_t5x_checkpoint'
         ),
+        't5wild.trainer.t5x_names': 'get_local_data',
         'jax.sharding': 'PartitionSpec',
         'jax.tree_util': 'PyTreeDef',
     },
@@ -83,6 +88,13 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'unflatten_beam_dim'
         ),
         't5wild.decoding.gathering': 'gather_beams',
+        't5wild.decoding.t5x_names': (
+            '_left_align_prompts=left_align_prompts '
+            '_right_align_prompts=right_align_prompts '
+            '_temperature_sample_single_trial='
+            'temperature_sample_single_trial '
+            'gather_topk_beams top_k_two_stage'
+        ),
         't5wild.decoding.logits': 'MIN_TEMPERATURE NEG_INF_VALUE',
         't5wild.decoding.sampling': 'LogitCallbackFn StateCallbackFn',
     },
@@ -98,7 +110,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         't5wild.losses': (
             'SpecialLossNormalizingFactor compute_weighted_cross_entropy '
             'convert_special_loss_normalizing_factor_to_enum '
-            'cross_entropy_with_logits get_loss_normalizing_factor_and_weights'
+            'cross_entropy_with_logits get_loss_normalizing_factor_and_weights '
+            '_sum_weights_per_segment=_sums_per_packed_sequence'
         ),
     },
     't5x.metrics': {
@@ -139,9 +152,17 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'ModelBasedPjitPartitioner PartitionSpec PjitPartitioner '
             'standard_logical_axis_rules'
         ),
+        't5wild.partitioning.t5x_names': (
+            'LocalChunker bounds_from_last_device default_mesh get_coords '
+            'global_mesh_defined host_local_array_to_global_array'
+        ),
         't5wild.train_state': 'TrainState',
-        'flax.linen.partitioning': 'AxisMetadata',
+        'flax.linen.partitioning': 'AxisMetadata with_sharding_constraint',
         'jax': 'JaxDevice=Device',
+        'typing': (
+            'AxisNames=Any CompiledPartitionedCallable=Callable '
+            'PartitionedCallable=Callable'
+        ),
     },
     't5x.state_utils': {
         't5wild.checkpoints.transforms': (
@@ -191,7 +212,15 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         't5wild.inference': 'get_infer_fn',
         't5wild.optimizers': 'create_learning_rate_scheduler',
         't5wild.partitioning.distributed': 'sync_global_devices=barrier',
+        't5wild.partitioning.t5x_names': 'multihost_assert_equal',
         't5wild.trainer.initializer': 'TrainStateInitializer',
+        't5wild.trainer.t5x_names': (
+            'flatten_dict_string_keys get_local_data '
+            'get_zeros_batch_like_dataset get_zeros_batch_like_spec '
+            'log_model_info override_params_axes_names '
+            'round_vocab_size_to_multiple set_hardware_rng_ops'
+        ),
+        'seqio': 'TensorBoardLogger',
         't5wild.trainer.trainer': 'LearningRateCallable',
         'importlib': 'import_module',
         'jax': 'Array',

@@ -98,8 +98,23 @@ def describe(
     partitioner: partitioner_lib.BasePartitioner,
 ) -> ModelInfo:
   """Describes the state that `states` would make; allocates nothing."""
-  shapes = _flat(states.global_train_state_shape.state_dict())
-  specs = _flat(states.train_state_axes.state_dict())
+  return _describe(
+      states.global_train_state_shape, states.train_state_axes, partitioner
+  )
+
+
+def describe_state(
+    state: Any, partitioner: partitioner_lib.BasePartitioner
+) -> ModelInfo:
+  """Describes a state of arrays or shapes as the partitioner would lay it."""
+  return _describe(state, partitioner.get_mesh_axes(state), partitioner)
+
+
+def _describe(
+    state: Any, axes: Any, partitioner: partitioner_lib.BasePartitioner
+) -> ModelInfo:
+  shapes = _flat(state.state_dict())
+  specs = _flat(axes.state_dict())
   mesh = dict(partitioner.mesh.shape)
   variables = []
   for name, leaf in sorted(shapes.items()):
