@@ -234,15 +234,20 @@ def check_same_model(
       f'{path} is of another model: '
       f'{len(missing) + len(extra) + len(found.reshaped)} of '
       f'{len(stored.keys() | wanted.keys())} arrays differ\n{shown}\n'
-      f'expected the same names and shapes: {_mend(missing, extra)}'
+      f'expected the same names and shapes: {_mend(missing, extra, found.reshaped)}'
   )
 
 
-def _mend(missing: Sequence[str], extra: Sequence[str]) -> str:
-  if missing and not any(is_target(key) for key in missing):
+def _mend(
+    missing: Sequence[str], extra: Sequence[str], reshaped: Sequence[str]
+) -> str:
+  if not any(is_target(key) for key in (*missing, *extra, *reshaped)):
+    anew = 'RestoreCheckpointConfig.fallback_to_scratch=True'
+    if reshaped:
+      anew += " and assignment_map=((r'state/param_states/.*', None),)"
     return (
-        'take the optimizer that the checkpoint was trained with, or begin it '
-        'anew with RestoreCheckpointConfig.fallback_to_scratch=True'
+        'take the optimizer that the checkpoint was trained with, and its '
+        f'settings, or begin it anew with {anew}'
     )
   ways = ["take the checkpoint's model"]
   if missing:

@@ -121,6 +121,16 @@ def test_other_model_is_refused_with_both_sides_named():
   assert 'strict=False' in lines[-1]
 
 
+def test_other_settings_of_an_optimizer_are_told_from_another_model():
+  stored = _arrays(target__w=(3,), state__param_states__w__m=(1,))
+  wanted = _arrays(target__w=(3,), state__param_states__w__m=(3,))
+  with pytest.raises(transforms.DifferentModelError) as caught:
+    transforms.check_same_model(stored, wanted, path='p')
+  last = str(caught.value).splitlines()[-1]
+  assert 'take the optimizer' in last
+  assert "assignment_map=((r'state/param_states/.*', None),)" in last
+
+
 def test_close_names_of_the_checkpoint_are_offered():
   stored = _arrays(target__encoder__mlp__wi_0=(2,), target__far=(1,))
   wanted = _arrays(target__encoder__mlp__wi=(2,), target__new__thing=(1,))
