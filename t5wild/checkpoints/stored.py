@@ -74,7 +74,7 @@ def place(array: Stored, target: jax.ShapeDtypeStruct) -> jax.Array:
   if is_block and _size(block) * array.dtype.itemsize <= _MOST_BLOCK_BYTES:
     parts = [block]
   read = [
-      (part, np.asarray(array.read(part)).astype(target.dtype))
+      (part, np.asarray(array.read(part)).astype(target.dtype, copy=False))
       for part in parts
   ]
 
@@ -179,10 +179,11 @@ class Stack(_Made):
   def read(self, index: Index) -> np.ndarray:
     """Returns a part."""
     rest = (*index[: self._axis], *index[self._axis + 1 :])
-    layers = [part.read(rest) for part in self.parts[index[self._axis]]]
-    if layers:
-      return np.stack(layers, self._axis)
-    return np.empty([part.stop - part.start for part in index], self.dtype)
+    made = np.empty([part.stop - part.start for part in index], self.dtype)
+    layers = np.moveaxis(made, self._axis, 0)
+    for number, part in enumerate(self.parts[index[self._axis]]):
+      layers[number] = part.read(rest)  # One at a time, to spare memory.
+    return made
 
 
 class Cast(_Made):
