@@ -200,3 +200,13 @@ def test_a_size_file_holds_only_what_differs(path):
       if line.strip() and not line.startswith(('#', 'from ', 'import '))
   ]
   assert len(lines) <= 8
+
+
+@pytest.mark.parametrize('path', [p for p in _FILES if p.startswith('recipes/')])
+def test_a_recipe_tells_what_it_trains_what_to_expect_and_its_command(path):
+  text = (_ROOT / 'gin' / path).read_text(encoding='utf-8')
+  head = text[: text.index('from __gin__')]
+  for part in ('Trains:', 'On:', 'Expect:', 'Run:', f'--gin_file={path}'):
+    assert part in head
+  documented = (_ROOT / 'docs' / 'recipes.md').read_text(encoding='utf-8')
+  assert f'`{pathlib.PurePath(path).stem}`' in documented
