@@ -202,7 +202,9 @@ def test_a_size_file_holds_only_what_differs(path):
   assert len(lines) <= 8
 
 
-@pytest.mark.parametrize('path', [p for p in _FILES if p.startswith('recipes/')])
+@pytest.mark.parametrize(
+    'path', [path for path in _FILES if path.startswith('recipes/')]
+)
 def test_a_recipe_tells_what_it_trains_what_to_expect_and_its_command(path):
   text = (_ROOT / 'gin' / path).read_text(encoding='utf-8')
   head = text[: text.index('from __gin__')]
