@@ -69,9 +69,11 @@ def check_files(folder: str | os.PathLike[str]) -> None:
   Raises:
     UnsafeCheckpointError: Something below leads out.
   """
-  root = os.path.realpath(folder)
-  if steps.is_bucket(folder) or not os.path.isdir(root):
+  if steps.is_bucket(folder):
     return
+  root = os.path.realpath(folder)
+  if not os.path.isdir(root):  # T5X's index, named by the user.
+    root = os.path.realpath(os.path.dirname(os.path.abspath(folder)))
   for parent, folders, files in os.walk(root):
     for name in (*folders, *files):
       _check_file(os.path.join(parent, name), root)

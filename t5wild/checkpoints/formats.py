@@ -36,13 +36,15 @@ def read_structure(
   kind, folder = steps.find(checkpoint)
   if kind == steps.TENSORFLOW:
     return tf_import.read_structure(os.fspath(folder))
+  if not trust_paths:
+    # All of it: the folder of the arrays may itself be a link out.
+    confinement.check_files(checkpoint)
   if kind == steps.HUGGING_FACE:
-    return hf.read_structure(os.fspath(folder), trust_paths=trust_paths)
+    return hf.read_structure(os.fspath(folder))
   if kind == steps.T5X_NATIVE:
     return t5x_import.read_structure(folder, trust_paths=trust_paths)
   names = orbax_arrays.names(folder)
   if not trust_paths:
-    confinement.check_files(folder)
     confinement.check_keys(names, where=str(folder))
   return state_io.read_structure(os.fspath(checkpoint))
 

@@ -26,22 +26,16 @@ _INDEX = 'model.safetensors.index.json'
 _MOST_FILE_BYTES = 5 * 1000**3  # Hugging Face's own size of a shard.
 
 
-def read_structure(
-    folder: str, *, trust_paths: bool = False
-) -> dict[str, stored_lib.Stored]:
+def read_structure(folder: str) -> dict[str, stored_lib.Stored]:
   """Returns the parameters by our keys, and a step of 0.
 
   Args:
     folder: It holds config.json and safetensors.
-    trust_paths: Whether it may have links out of the folder, as in the cache
-      of huggingface_hub.
 
   Raises:
     steps.NotACheckpointError: It is damaged, or of another network.
-    confinement.UnsafeCheckpointError: It points out of the folder.
+    confinement.UnsafeCheckpointError: Its index names files elsewhere.
   """
-  if not trust_paths:
-    confinement.check_files(folder)
   config = _read_json(os.path.join(folder, _CONFIG))
   if config.get('model_type') not in FAMILIES:
     raise steps.NotACheckpointError(

@@ -18,7 +18,6 @@ import ml_dtypes
 import numpy as np
 import tensorstore as ts
 
-from t5wild.checkpoints import confinement
 from t5wild.checkpoints import kvstores
 from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored
@@ -130,15 +129,13 @@ def read_structure(
   """Returns the arrays of a checkpoint by key, without their numbers.
 
   Args:
-    folder: It holds a file `checkpoint`.
-    trust_paths: Whether it may point out of the folder.
+    folder: It holds a file `checkpoint`; links in it were looked at.
+    trust_paths: Whether its index may point out of the folder.
 
   Raises:
     steps.NotACheckpointError: It is damaged; names the arrays.
     confinement.UnsafeCheckpointError: It points out of the folder.
   """
-  if not trust_paths:
-    confinement.check_files(folder)
   index = t5x_index.read_index(folder, trust_paths=trust_paths)
   context = ts.Context(_CONTEXT)
   arrays = {}

@@ -230,11 +230,12 @@ def check_same_model(
   shown = '\n'.join(
       f'{head}\n{_some(lines)}' for head, lines in blocks if lines
   )
+  mend = _mend(missing, extra, found.reshaped)
   raise DifferentModelError(
       f'{path} is of another model: '
       f'{len(missing) + len(extra) + len(found.reshaped)} of '
       f'{len(stored.keys() | wanted.keys())} arrays differ\n{shown}\n'
-      f'expected the same names and shapes: {_mend(missing, extra, found.reshaped)}'
+      f'expected the same names and shapes: {mend}'
   )
 
 

@@ -167,6 +167,14 @@ def test_link_out_of_the_checkpoint_is_refused(tmp_path, secret, what):
   formats.read_structure(path, trust_paths=True)
 
 
+def test_index_named_by_its_file_is_confined_to_its_folder(tmp_path, secret):
+  path = _write(tmp_path)
+  shutil.rmtree(path / 'target.w')
+  (path / 'target.w').symlink_to(secret)
+  with pytest.raises(confinement.UnsafeCheckpointError):
+    formats.read_structure(path / 'checkpoint')
+
+
 def test_links_inside_and_to_the_checkpoint_are_followed(tmp_path):
   path = _write(tmp_path)
   shutil.move(path / 'target.w', path / 'elsewhere')
@@ -200,10 +208,12 @@ def _save_ours(tmp_path):
   return tmp_path / 'run' / 'checkpoint_1'
 
 
-def test_link_out_of_a_checkpoint_of_orbax_is_refused(tmp_path):
+@pytest.mark.parametrize('name', ['state/manifest.ocdbt', 'state', 'dataset'])
+def test_link_out_of_a_checkpoint_of_orbax_is_refused(tmp_path, name):
   path = _save_ours(tmp_path)
-  shutil.move(path / 'state' / 'manifest.ocdbt', tmp_path / 'manifest')
-  (path / 'state' / 'manifest.ocdbt').symlink_to(tmp_path / 'manifest')
+  (path / 'dataset').mkdir(exist_ok=True)
+  shutil.move(path / name, tmp_path / 'moved')
+  (path / name).symlink_to(tmp_path / 'moved')
   _refusal(path)
   read = formats.read_structure(path, trust_paths=True)
   np.testing.assert_array_equal(np.asarray(read['target/w']), SECRET)

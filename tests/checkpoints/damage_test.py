@@ -6,6 +6,7 @@ Numbers that T5X keeps uncompressed, or in its index, have no checksum: one bit
 of those is beyond this.
 """
 
+import gc
 import pathlib
 
 import pytest
@@ -48,6 +49,10 @@ def _mesh():
   return states.make_mesh((4, 2))
 
 
+# Orbax leaves a coroutine behind that fails too.
+@pytest.mark.filterwarnings(
+    'ignore::pytest.PytestUnraisableExceptionWarning'
+)
 @pytest.mark.parametrize('damage', DAMAGES)
 @pytest.mark.parametrize('write', [_write_ours, _write_theirs])
 def test_damaged_files_are_refused_or_read_right(tmp_path, write, damage):
@@ -74,3 +79,4 @@ def test_damaged_files_are_refused_or_read_right(tmp_path, write, damage):
     file.write_bytes(whole)
   assert refused > 2
   states.assert_same_bits(restoring.restore_state(str(path), request), numbers)
+  gc.collect()  # So that this is told, and ignored, here.
