@@ -193,6 +193,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'PartitionedTrainCallable'
         ),
         't5wild.metrics': 'MetricMapType=MetricsMap',
+        'time': '_time=time',
         'jax': 'Array',
         'jax.sharding': 'PartitionSpec',
         'typing': (

@@ -36,6 +36,7 @@ class DecoderOnlyModel(base.BaseTransformerModel):
   """
 
   FEATURE_CONVERTER_CLS = seqio_class.LazySeqioClass('DecoderFeatureConverter')
+  _inputs_bidirectional_attention = False
 
   def __init__(  # noqa: PLR0913 the signature is T5X's
       self,
@@ -69,8 +70,9 @@ class DecoderOnlyModel(base.BaseTransformerModel):
     if feature_converter_cls is not None:
       self.FEATURE_CONVERTER_CLS = feature_converter_cls
     self._inputs_bidirectional_attention = inputs_bidirectional_attention
-    self._prefills = decodes.starts_anywhere(decode_fn)
-    if inputs_bidirectional_attention and not self._prefills:
+    if inputs_bidirectional_attention and not decodes.starts_anywhere(
+        decode_fn
+    ):
       raise ValueError(
           f'decode_fn {decode_fn!r} takes no `initial_index`; expected one '
           'that starts after a prefix, which attention in both directions puts '
@@ -87,6 +89,12 @@ class DecoderOnlyModel(base.BaseTransformerModel):
         z_loss=z_loss,
         loss_normalizing_factor=loss_normalizing_factor,
     )
+
+  @property
+  def _prefills(self) -> bool:
+    """Whether the prefix goes into the cache at once; subclasses may set
+    another `_decode_fn`."""
+    return decodes.starts_anywhere(self._decode_fn)
 
   def get_initial_variables(
       self,
@@ -220,10 +228,10 @@ class DecoderOnlyModel(base.BaseTransformerModel):
     cache = self._make_empty_cache(params, inputs)
     _, variables = self.module.apply(
         {'params': params, 'cache': cache},
-        inputs,
+        decoder_input_tokens=inputs,
         # What is masked is what comes after the prompt; its start token, a 0,
         # is not, so the inputs themselves will not do here.
-        causal_attention_mask,
+        decoder_target_tokens=causal_attention_mask,
         decoder_causal_attention=self._get_decoder_causal_attention(
             {'decoder_input_tokens': inputs, _PREFIX: causal_attention_mask}
         ),

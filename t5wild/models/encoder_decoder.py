@@ -229,9 +229,9 @@ class EncoderDecoderModel(base.BaseTransformerModel):
     targets = jnp.ones_like(decoder_input_tokens)
     _, variables = self.module.apply(
         {'params': params},
-        jnp.ones_like(encoder_input_tokens),
-        targets,
-        targets,
+        encoder_input_tokens=jnp.ones_like(encoder_input_tokens),
+        decoder_input_tokens=targets,
+        decoder_target_tokens=targets,
         mutable=['cache'],
         decode=True,
         enable_dropout=False,

@@ -22,14 +22,19 @@ def default_mesh(
     ici_mesh_shape: Sequence[int] | None = None,
     dcn_mesh_shape: Sequence[int] | None = None,
 ) -> Mesh:
-  """Returns the mesh that a `PjitPartitioner` of these arguments has."""
-  return partitioner_lib.PjitPartitioner(
+  """Returns T5X's mesh of two axes, 'data' and 'model'.
+
+  It has the devices of a `PjitPartitioner` of these arguments, in its order.
+  """
+  mesh = partitioner_lib.PjitPartitioner(
       num_partitions=num_partitions if model_parallel_submesh is None else None,
       model_parallel_submesh=model_parallel_submesh,
       backend=backend,
       ici_mesh_shape=ici_mesh_shape,
       dcn_mesh_shape=dcn_mesh_shape,
   ).mesh
+  devices = mesh.devices.reshape(-1, mesh.shape['model'])
+  return Mesh(devices, ('data', 'model'))
 
 
 def get_coords(device: Any) -> tuple[int, ...]:

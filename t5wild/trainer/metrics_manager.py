@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import logging
+import os
 import time
 from typing import Any
 
@@ -60,6 +61,7 @@ class MetricsManager:
   def __init__(
       self,
       name: str,
+      summary_dir: str | None = None,
       *,
       sinks: Sequence[sinks_lib.Sink] = (),
       host: int = 0,
@@ -69,13 +71,23 @@ class MetricsManager:
 
     Args:
       name: collection the records belong to: `train`, `training_eval/TASK`.
+      summary_dir: folder of TensorBoard events, of a folder NAME in it; as T5X
+        has it, in the place of a sink. Written by the first process.
       sinks: where records go; empty on processes other than the first. They may
         be shared by managers, and are closed by who made them.
       host: index of this process.
       cost: None = no MFU.
     """
     self.name = name
-    self._sinks = tuple(sinks)
+    self.summary_dir = None
+    self._own_sinks = ()
+    if summary_dir is not None:
+      self.summary_dir = os.path.join(summary_dir, name)
+      if jax.process_index() == 0:
+        self._own_sinks = (
+            sinks_lib.TensorBoardSink(self.summary_dir, collection=name),
+        )
+    self._sinks = (*sinks, *self._own_sinks)
     self._host = host
     self._cost = cost
     self._pool = futures.ThreadPoolExecutor(1, f'metrics_{name}')
@@ -184,8 +196,10 @@ class MetricsManager:
         sink.flush()
 
   def close(self) -> None:
-    """Ends the thread after its last report; sinks stay open."""
+    """Ends the thread after its last report; given sinks stay open."""
     self._pool.shutdown(wait=True)
+    for sink in self._own_sinks:
+      sink.close()
 
   def _start(self, job) -> futures.Future:
     self._pending = [f for f in self._pending if not _succeeded(f)]

@@ -200,8 +200,7 @@ class BaseTrainer(abc.ABC):
       batches: Global batches on the devices.
 
     Returns:
-      (metrics merged over the batches, number of batches); (None, 0) without
-      batches.
+      (metrics merged over the batches or None, number of batches).
     """
     step_fn = self._compiled_eval_steps.get(name, self._partitioned_eval_step)
     train_state = self.train_state
@@ -268,9 +267,10 @@ class BaseTrainer(abc.ABC):
     return {name: report.result() for name, report in reports.items()}
 
   def _on_devices(self, batch: Batch) -> Batch:
-    if all(isinstance(x, jax.Array) for x in batch.values()):
-      return batch
-    return self._partitioner.global_batch(batch)
+    is_ready = not isinstance(batch, Mapping) or all(
+        isinstance(x, jax.Array) for x in jax.tree.leaves(batch)
+    )
+    return batch if is_ready else self._partitioner.global_batch(batch)
 
 
 class BaseTrainerConstructor(Protocol):

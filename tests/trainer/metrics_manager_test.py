@@ -285,3 +285,12 @@ def test_packed_examples_are_counted_inside_rows(manager):
 )
 def test_units_follow_from_names(name, unit):
   assert metric_values.unit_of(name) == unit
+
+
+def test_a_summary_dir_holds_events_of_the_collection_once_closed(tmp_path):
+  manager = metrics_manager.MetricsManager('eval', str(tmp_path))
+  assert manager.summary_dir == str(tmp_path / 'eval')
+  manager.write_scalar('loss', 1.0, 3)
+  manager.flush()
+  manager.close()
+  assert len(list((tmp_path / 'eval').iterdir())) == 1
