@@ -58,7 +58,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       prog='t5wild convert',
       description=(
           'Reads a checkpoint of T5X (native or Orbax), of Mesh-TensorFlow T5, '
-          "of Hugging Face's T5 or of t5wild, found out by what is there, and "
+          "of Hugging Face or of t5wild, found out by what is there, and "
           'writes an ordinary checkpoint of t5wild, or one for transformers. '
           'Training, evaluation and inference read all of these as they are: '
           'convert to change layout or dtype, or once for good.'

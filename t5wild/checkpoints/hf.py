@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of Hugging Face's T5 models: read as checkpoints, and written.
+"""Folders of Hugging Face's models: read as checkpoints, and T5's written.
 
 Weights are safetensors and nothing else: pickles can run any program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import json
 import os
 from typing import Any
@@ -20,6 +20,7 @@ from t5wild.checkpoints import stored as stored_lib
 
 _CLASSES = {'t5': 'T5', 'mt5': 'MT5', 'umt5': 'UMT5'}
 FAMILIES = tuple(_CLASSES)
+DECODERS = ('llama', 'gemma')
 _CONFIG = 'config.json'
 _WEIGHTS = 'model.safetensors'
 _INDEX = 'model.safetensors.index.json'
@@ -37,17 +38,43 @@ def read_structure(folder: str) -> dict[str, stored_lib.Stored]:
     confinement.UnsafeCheckpointError: Its index names files elsewhere.
   """
   config = _read_json(os.path.join(folder, _CONFIG))
-  if config.get('model_type') not in FAMILIES:
+  family = config.get('model_type')
+  if family not in (*FAMILIES, *DECODERS):
     raise steps.NotACheckpointError(
-        f'{folder} is of model_type {config.get("model_type")!r}, expected one '
-        f'of {list(FAMILIES)}: other networks are not read yet'
+        f'{folder} is of model_type {family!r}, expected one of '
+        f'{[*FAMILIES, *DECODERS]}: other networks are not read yet'
     )
   arrays = _read_weights(folder)
+  if family in DECODERS:
+    _check_positions(config, folder)
+    has_logits = config.get('tie_word_embeddings', family == 'gemma') is False
+    if not has_logits:
+      arrays.pop(hf_names.LOGITS, None)
+    count = hf_names.num_decoder_layers(arrays)
+    pairs = hf_names.decoder_pairs(count, has_logits=has_logits)
+    return _renamed(arrays, list(pairs), folder)
   for name in hf_names.COPIES:
     copy = arrays.pop(name, None)
     if copy is not None:
       arrays.setdefault(hf_names.EMBEDDING, copy)
-  return _renamed(arrays, config, folder)
+  if _scales_outputs(config):
+    # The embedding scores tokens, as with our logits_via_embedding.
+    arrays.pop(hf_names.LOGITS, None)
+  elif hf_names.LOGITS not in arrays and hf_names.EMBEDDING in arrays:
+    arrays[hf_names.LOGITS] = arrays[hf_names.EMBEDDING]
+  shape = hf_names.Shape.of_theirs(arrays)
+  return _renamed(arrays, list(hf_names.pairs(shape)), folder)
+
+
+def _check_positions(config: Mapping[str, Any], folder: str) -> None:
+  """Refuses rotary positions that are bent for long texts (Llama 3.1)."""
+  rope = config.get('rope_parameters') or config.get('rope_scaling') or {}
+  kind = rope.get('rope_type', rope.get('type', 'default'))
+  if kind != 'default':
+    raise steps.NotACheckpointError(
+        f'{folder} has rotary positions of type {kind!r}, expected the '
+        "'default' ones that our networks have: take a model with those"
+    )
 
 
 def _read_weights(folder: str) -> dict[str, stored_lib.Stored]:
@@ -102,23 +129,17 @@ def _scales_outputs(config: Mapping[str, Any]) -> bool:
 
 
 def _renamed(
-    arrays: dict[str, stored_lib.Stored],
-    config: Mapping[str, Any],
+    arrays: Mapping[str, stored_lib.Stored],
+    pairs: Sequence[hf_names.Pair],
     folder: str,
 ) -> dict[str, stored_lib.Stored]:
-  if _scales_outputs(config):
-    # The embedding scores tokens, as with our logits_via_embedding.
-    arrays.pop(hf_names.LOGITS, None)
-  elif hf_names.LOGITS not in arrays and hf_names.EMBEDDING in arrays:
-    arrays[hf_names.LOGITS] = arrays[hf_names.EMBEDDING]
-  pairs = list(hf_names.pairs(hf_names.Shape.of_theirs(arrays)))
   wanted = {pair.theirs for pair in pairs}
   missing, extra = wanted - arrays.keys(), arrays.keys() - wanted
   if missing or extra:
     raise steps.NotACheckpointError(
         f'{folder} lacks {len(missing)} arrays {sorted(missing)[:5]} and has '
-        f'{len(extra)} more {sorted(extra)[:5]}, expected those of T5: it is '
-        'not whole, or of another network'
+        f'{len(extra)} more {sorted(extra)[:5]}, expected those of its '
+        'model_type: it is not whole, or of another network'
     )
   made = {
       pair.ours: stored_lib.Transposed(arrays[pair.theirs])

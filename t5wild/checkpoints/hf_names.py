@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's names of T5's parameters, and ours; both ways by one table.
+"""Hugging Face's names of parameters, and ours; both ways by one table.
 
 T5 1.0 and 1.1, mT5, byT5, Flan-T5 and UL2 (T5ForConditionalGeneration and
 MT5ForConditionalGeneration) and umT5: they differ in sizes, in whether the
 feed-forward block is gated, whether the output is a layer of its own, and in
-whether each layer has its own relative bias.
+whether each layer has its own relative bias. Of decoders alone, Llama and
+Gemma.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ import dataclasses
 import re
 
 _MATRICES = {'q': 'query', 'k': 'key', 'v': 'value', 'o': 'out'}
+_GATED = {'gate': 'wi_0', 'up': 'wi_1', 'down': 'wo'}
 BIAS = 'SelfAttention.relative_attention_bias.weight'
 EMBEDDING = 'shared.weight'
 LOGITS = 'lm_head.weight'
@@ -148,3 +150,39 @@ def _attention(theirs: str, ours: str) -> Iterator[Pair]:
     yield Pair(
         f'{theirs}.{letter}.weight', f'{ours}/{name}/kernel', is_transposed=True
     )
+
+
+def decoder_pairs(num_layers: int, *, has_logits: bool) -> Iterator[Pair]:
+  """Yields all parameters of a decoder alone, as Llama and Gemma have them."""
+  ours = 'target/decoder'
+  yield Pair('model.embed_tokens.weight', f'{ours}/token_embedder/embedding')
+  yield Pair('model.norm.weight', f'{ours}/decoder_norm/scale')
+  if has_logits:
+    yield Pair(LOGITS, LOGITS_KEY, is_transposed=True)
+  for number in range(num_layers):
+    layer, our_layer = f'model.layers.{number}', f'{ours}/layers_{number}'
+    yield Pair(
+        f'{layer}.input_layernorm.weight',
+        f'{our_layer}/pre_self_attention_layer_norm/scale',
+    )
+    yield Pair(
+        f'{layer}.post_attention_layernorm.weight',
+        f'{our_layer}/pre_mlp_layer_norm/scale',
+    )
+    for letter, name in _MATRICES.items():
+      yield Pair(
+          f'{layer}.self_attn.{letter}_proj.weight',
+          f'{our_layer}/self_attention/{name}/kernel',
+          is_transposed=True,
+      )
+    for theirs, name in _GATED.items():
+      yield Pair(
+          f'{layer}.mlp.{theirs}_proj.weight',
+          f'{our_layer}/mlp/{name}/kernel',
+          is_transposed=True,
+      )
+
+
+def num_decoder_layers(names: Iterable[str]) -> int:
+  """Returns the number of layers of a decoder alone, by its names."""
+  return _count(names, r'model\.layers\.(\d+)\..*')

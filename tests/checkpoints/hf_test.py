@@ -181,3 +181,47 @@ def test_array_that_is_missing_is_named(tmp_path):
       steps.NotACheckpointError, match='encoder.final_layer_norm'
   ):
     formats.read_structure(tmp_path)
+
+
+@pytest.mark.parametrize(
+    'rope', [{'rope_type': 'llama3'}, {'type': 'linear', 'factor': 2.0}]
+)
+def test_positions_that_our_networks_lack_are_refused(tmp_path, rope):
+  (tmp_path / 'config.json').write_text(
+      json.dumps({'model_type': 'llama', 'rope_scaling': rope})
+  )
+  name = 'model.embed_tokens.weight'
+  array = stored.InMemory(np.zeros((4, 2), np.float32), key=name)
+  safetensors_files.write_file(
+      str(tmp_path / 'model.safetensors'), {name: array}
+  )
+  with pytest.raises(steps.NotACheckpointError, match='rotary positions'):
+    formats.read_structure(tmp_path)
+
+
+def test_decoders_come_under_our_names_and_what_lacks_is_named(tmp_path):
+  (tmp_path / 'config.json').write_text(
+      json.dumps({'model_type': 'gemma', 'tie_word_embeddings': True})
+  )
+  arrays = {
+      pair.theirs: stored.InMemory(
+          np.full((2, 3), number, np.float32), key=pair.theirs
+      )
+      for number, pair in enumerate(
+          hf_names.decoder_pairs(2, has_logits=False)
+      )
+  }
+  file = str(tmp_path / 'model.safetensors')
+  safetensors_files.write_file(file, arrays)
+  read = formats.read_structure(tmp_path)
+  key = 'target/decoder/layers_1/mlp/wo/kernel'
+  np.testing.assert_array_equal(
+      np.asarray(read[key]),
+      np.asarray(arrays['model.layers.1.mlp.down_proj.weight']).T,
+  )
+  with pytest.raises(ValueError, match='not written yet'):
+    hf.write(str(tmp_path / 'out'), read)
+  del arrays['model.layers.0.input_layernorm.weight']
+  safetensors_files.write_file(file, arrays)
+  with pytest.raises(steps.NotACheckpointError, match='0.input_layernorm'):
+    formats.read_structure(tmp_path)
