@@ -207,9 +207,11 @@ def test_any_source_gets_a_task_of_each_objective():
       seqio.TaskRegistry.remove(task.name)
 
 
-def test_the_standard_library_has_a_task_of_each_objective():
+def test_the_standard_library_has_a_task_of_each_objective_and_to_name():
   from t5wild.tasks import python_stdlib
 
   names = {task.name for task in python_stdlib.TASKS}
-  assert names == {f'{name}_python_stdlib' for name in ALL}
+  assert names == {
+      f'{name}_python_stdlib' for name in (*ALL, 'function_name')
+  }
   assert names <= set(seqio.TaskRegistry.names())
