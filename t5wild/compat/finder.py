@@ -66,7 +66,9 @@ class _Loader(importlib.abc.Loader):
     return AliasModule(spec.name, f'Names of {spec.name}, as t5wild has them.')
 
   def exec_module(self, module: types.ModuleType) -> None:
-    pass
+    place = t5x_alias.imported_with(module.__name__)
+    if place is not None:
+      importlib.import_module(place)
 
 
 class AliasFinder(importlib.abc.MetaPathFinder):

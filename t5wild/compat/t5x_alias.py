@@ -251,11 +251,18 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     't5x.contrib.gpu': {},
     't5x.contrib.gpu.eval': _EVAL,
     't5x.contrib.gpu.infer': _INFER,
+    't5x.contrib.gpu.scripts_gpu': {},
+    't5x.contrib.gpu.scripts_gpu.seqio_tasks': {},
     't5x.contrib.gpu.train': _TRAIN,
     't5x.contrib.gpu.t5': {},
     't5x.contrib.gpu.t5.layers': _LAYERS,
     't5x.contrib.gpu.t5.network': _GPU_NETWORK,
 }  # fmt: skip
+
+# Modules that are imported for what they do -> what does it here.
+_IMPORTED: Mapping[str, str] = {
+    't5x.contrib.gpu.scripts_gpu.seqio_tasks': 't5wild.tasks.t5x_gpu',
+}
 
 # Parts of T5X that nothing here stands for, and what to do about it.
 ABSENT: Mapping[str, str] = {
@@ -279,6 +286,11 @@ def aliases(module: str) -> dict[str, str]:
       old, _, new = name.partition('=')
       found[old] = f'{place}:{new or old}'
   return found
+
+
+def imported_with(module: str) -> str | None:
+  """The module of ours to import when a module of T5X's is; or None."""
+  return _IMPORTED.get(module)
 
 
 def modules() -> tuple[str, ...]:

@@ -22,7 +22,9 @@ def _run(code: str, *, cwd=None) -> str:
   return done.stdout
 
 
-@pytest.mark.parametrize('module', t5x_alias.modules())
+@pytest.mark.parametrize(
+    'module', [m for m in t5x_alias.modules() if t5x_alias.aliases(m)]
+)
 def test_an_alias_is_the_very_object_at_its_new_place(module, t5x_names):
   imported = importlib.import_module(module)
   for name, place in t5x_alias.aliases(module).items():
@@ -99,6 +101,15 @@ def test_an_unknown_name_says_what_is_there_and_what_to_do(
 def test_an_unknown_module_says_why(module, reason, t5x_names):
   with pytest.raises(ModuleNotFoundError, match=reason):
     importlib.import_module(module)
+
+
+def test_a_module_that_did_something_imports_what_does_it_here(
+    t5x_names, monkeypatch
+):
+  monkeypatch.setattr(t5x_alias, 'imported_with', {'t5x.utils': 'this'}.get)
+  monkeypatch.delitem(sys.modules, 'this', raising=False)
+  importlib.import_module('t5x.utils')
+  assert 'this' in sys.modules
 
 
 def test_each_name_is_hinted_at_once_with_the_new_one(t5x_names, monkeypatch):
