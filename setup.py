@@ -55,7 +55,6 @@ _CORE = [
 ]
 
 _TEST = [
-    'beartype>=0.20,<1',
     'hypothesis>=6.100,<7',
     'pytest>=8.3,<10',
     'pytest-xdist>=3.6,<4',

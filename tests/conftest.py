@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every test shares: eight CPU devices, one compilation cache."""
+"""What every test shares: eight CPU devices, one cache, checked shapes."""
 
 import os
 import pathlib
@@ -21,7 +21,18 @@ os.environ.setdefault(
 )
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.5')
 
+import jaxtyping
 import pytest
+
+from tests import shape_checks
+
+# Shape annotations are checked while tests run, and only then; the hook must be
+# there before these modules are first imported.
+_WITH_SHAPES = ('networks', 'losses', 'decoding', 'optimizers')
+jaxtyping.install_import_hook(
+    [f't5wild.{name}' for name in _WITH_SHAPES],
+    f'{shape_checks.__name__}.check',
+)
 
 _SHARED = pathlib.Path(__file__).resolve().parents[2] / 'shared'
 

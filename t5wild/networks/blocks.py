@@ -11,7 +11,7 @@ from flax.linen import partitioning
 import jax
 from jax import Array
 import jax.numpy as jnp
-from jaxtyping import Float, Int
+from jaxtyping import Float, Num
 
 from t5wild.networks import attention
 from t5wild.networks import config as config_lib
@@ -19,9 +19,10 @@ from t5wild.networks import embeddings
 from t5wild.networks import layers
 from t5wild.networks import norms
 
-Tokens = Int[Array, 'batch length']
+# Numbers of any type: initialised without types they are floats, as in T5X.
+Tokens = Num[Array, 'batch length']
 Embedded = Float[Array, 'batch length embed']
-Bias = Float[Array, '1 heads queries keys']
+Bias = Float[Array, '1 heads bias_queries bias_keys']
 Config = config_lib.LayerConfig
 
 

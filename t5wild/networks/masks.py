@@ -12,7 +12,8 @@ from jax import Array
 import jax.numpy as jnp
 from jaxtyping import Bool, Num, Shaped
 
-Mask = Bool[Array, 'batch #heads #queries keys']
+Mask = Bool[Array, '#batch #heads #queries #keys']
+CrossMask = Bool[Array, '#batch #heads #length #encoded_length']
 
 
 def make_attention_mask(

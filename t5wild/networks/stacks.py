@@ -9,7 +9,7 @@ layout, and with or without computing activations anew in the backward pass.
 
 from flax import linen as nn
 from jax import Array
-from jaxtyping import Float, Int
+from jaxtyping import Float, Num
 
 from t5wild.networks import blocks
 from t5wild.networks import config as config_lib
@@ -83,7 +83,7 @@ class DecoderLayer(nn.Module):
       inputs: Float[Array, 'rows length embed'],
       encoded: Float[Array, 'batch encoded_length embed'],
       mask: masks.Mask | None,
-      encoder_mask: masks.Mask,
+      encoder_mask: masks.CrossMask,
       bias: Bias | None,
       dropout_rows: layers.DropoutRows,
   ) -> tuple[Float[Array, 'rows length embed'], None]:
@@ -184,9 +184,9 @@ class Decoder(nn.Module):
   def __call__(
       self,
       encoded: Float[Array, 'batch encoded_length embed'],
-      decoder_input_tokens: Int[Array, 'rows length'],
+      decoder_input_tokens: Num[Array, 'rows length'],
       decoder_mask: masks.Mask | None,
-      encoder_decoder_mask: masks.Mask,
+      encoder_decoder_mask: masks.CrossMask,
       *,
       deterministic: bool,
       decode: bool = False,

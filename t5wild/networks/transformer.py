@@ -9,7 +9,7 @@ parameters and call signatures.
 from flax import linen as nn
 from jax import Array
 import jax.numpy as jnp
-from jaxtyping import Float, Int
+from jaxtyping import Float, Num
 
 from t5wild.networks import blocks
 from t5wild.networks import config as config_lib
@@ -19,9 +19,9 @@ from t5wild.networks import stacks
 
 T5Config = config_lib.T5Config  # gin: network.T5Config
 
-Tokens = Int[Array, 'batch length']
-RowTokens = Int[Array, 'rows length']  # rows = batch, or batch x decodes
-EncoderTokens = Int[Array, 'batch encoded_length']
+Tokens = blocks.Tokens
+RowTokens = Num[Array, 'rows length']  # batch, or batch x decodes
+EncoderTokens = Num[Array, 'batch encoded_length']
 Embedded = Float[Array, 'batch length embed']
 
 

@@ -218,7 +218,8 @@ def test_rows_that_are_not_decodes_of_the_inputs_are_refused():
 
   def decode(params, **more):
     return network.apply(
-        {'params': params}, jnp.ones((2, 4, 32)), tokens[:2], tokens, tokens,
+        {'params': params}, jnp.ones((2, 4, 32)), jnp.ones((2, 4), jnp.int32),
+        tokens, tokens,
         enable_dropout=False, method='decode', mutable=['cache'], **more,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from t5wild import losses
+from t5wild.decoding import greedy
 
 _Z = 1e-4
 _VARIANTS = {
@@ -133,7 +134,9 @@ def test_scores(t5x_run):
 
 
 def test_greedy_decodes(t5x_run):
-  predict_batch = jax.jit(t5x_run.make_model().predict_batch)
+  predict_batch = jax.jit(
+      t5x_run.make_model(decode_fn=greedy.greedy_decode).predict_batch
+  )
   for params, tag in (
       (t5x_run.params, 'greedy_temp0'),
       (t5x_run.noisy_params, 'noisy_greedy_temp0'),
@@ -145,7 +148,7 @@ def test_greedy_decodes(t5x_run):
 
 
 def test_greedy_decodes_of_a_prompt(t5x_run):
-  model = t5x_run.make_model()
+  model = t5x_run.make_model(decode_fn=greedy.greedy_decode)
   tokens, _ = jax.jit(
       lambda params, batch: model.predict_batch_with_aux(
           params, batch, prompt_with_targets=True
