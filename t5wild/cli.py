@@ -47,6 +47,12 @@ COMMANDS = {
         takes_program_name=True,
         summary='train what gin files and --gin.NAME=value flags describe',
     ),
+    'precompile': Command(
+        module='t5wild.precompile',
+        function='run',
+        takes_program_name=True,
+        summary='compile the training step of gin files, and train nothing',
+    ),
     'eval': Command(
         module='t5wild.eval',
         function='run',

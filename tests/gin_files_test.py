@@ -20,6 +20,7 @@ import pytest
 from t5wild import eval as evaluation
 from t5wild import gin_utils
 from t5wild import infer
+from t5wild import precompile
 from t5wild import train
 from t5wild.compat import install
 from t5wild.gin_config import lint
@@ -95,7 +96,7 @@ def fresh_gin(monkeypatch):
   monkeypatch.setattr(gin.config, '_INVERSE_REGISTRY', by_object)
   install.install()  # files in gin/t5x have T5X's names
   for function in (
-      train.train, evaluation.evaluate, infer.infer,
+      train.train, evaluation.evaluate, infer.infer, precompile.precompile,
       infer.create_task_from_tfexample_file,
   ):  # fmt: skip
     monkeypatch.setattr(

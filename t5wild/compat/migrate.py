@@ -30,7 +30,7 @@ from t5wild.gin_config import signatures
 # What another file or flag is to add is no fault of this one.
 _ADDED_BY_OTHERS = ('macro', 'required')
 # What recipes reach as `__main__`, under one binary or another.
-_BINARIES = ('t5x.train', 't5x.eval', 't5x.infer')
+_BINARIES = ('t5x.train', 't5x.eval', 't5x.infer', 't5x.precompile')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

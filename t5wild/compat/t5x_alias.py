@@ -164,6 +164,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'PartitionedCallable=Callable'
         ),
     },
+    't5x.precompile': {'t5wild.precompile': 'main precompile'},
     't5x.state_utils': {
         't5wild.checkpoints.transforms': (
             'apply_assignment_map flatten_state_dict=flatten'
@@ -270,7 +271,6 @@ ABSENT: Mapping[str, str] = {
     't5x.contrib.moe': 'mixtures of experts have no counterpart yet',
     't5x.export': 'exports to TensorFlow have no counterpart',
     't5x.export_lib': 'exports to TensorFlow have no counterpart',
-    't5x.precompile': 'use `t5wild train --dry_run`',
 }
 
 
