@@ -9,12 +9,14 @@ told otherwise: float32 products run as TF32 on NVIDIA GPUs from Ampere on, and
 as one bfloat16 pass on TPUs. A CPU has no row; its peak is measured.
 """
 
+from collections.abc import Callable
 import dataclasses
 import functools
 import math
 import os
 import re
 import time
+from typing import Any
 
 import numpy as np
 
@@ -203,15 +205,31 @@ def measure_matmul_flops_per_second(
   left = np.full((size, size), 0.5, np.float32)
   right = np.full((size, size), 0.25, np.float32)
   out = np.empty((size, size), np.float32)
-  np.matmul(left, right, out=out)
+  fastest = fastest_seconds(
+      lambda: np.matmul(left, right, out=out), seconds=seconds, repeats=repeats
+  )
+  return 2.0 * size**3 / fastest
+
+
+def fastest_seconds(
+    run: Callable[[], Any], *, seconds: float = 0.2, repeats: int = 3
+) -> float:
+  """Shortest time of a call, of several after one to warm up.
+
+  Args:
+    run: what is timed.
+    seconds: time to go on trying for.
+    repeats: least number of tries.
+  """
+  run()
   fastest, tries = math.inf, 0
   end = time.perf_counter() + seconds
   while tries < repeats or time.perf_counter() < end:
     start = time.perf_counter()
-    np.matmul(left, right, out=out)
+    run()
     fastest = min(fastest, time.perf_counter() - start)
     tries += 1
-  return 2.0 * size**3 / fastest
+  return fastest
 
 
 def _physical_memory_bytes() -> int:

@@ -18,6 +18,7 @@ from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.planner import formulas
 from t5wild.trainer import initializer
 from t5wild.trainer import metrics_manager
+from t5wild.trainer import xla_peak
 
 _FLOAT32_BYTES = 4
 
@@ -230,7 +231,9 @@ def _peak(chip: hardware.Chip | None, dtype: str) -> float | None:
     return None
   # Virtual CPU devices share the cores that the measured peak is of; several
   # processes on one machine share them too, which no process can see.
-  return peak if chip.measured else peak * jax.device_count()
+  if chip.measured:
+    return max(peak, xla_peak.measure_matmul_flops_per_second())
+  return peak * jax.device_count()
 
 
 def _flat(state_dict: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import jax
 from benchmarks import measure
 from benchmarks import workload as workload_lib
 from t5wild import decoding
-from t5wild import hardware
+from t5wild.trainer import xla_peak
 
 NUM_NEW_TOKENS = 64
 # Name -> (function, its decodes per input, its other arguments, goal in new
@@ -44,7 +44,7 @@ def run(options) -> None:
       },
       runs=options.runs,
   )
-  peak = hardware.cpu_chip().peak('float32')
+  peak = xla_peak.measure_matmul_flops_per_second()
   num_tokens = workload.batch_size * NUM_NEW_TOKENS
   for name, (*_, goal) in DECODINGS.items():
     measure.emit_times(f'decode_{name}', times[name])

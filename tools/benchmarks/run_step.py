@@ -9,7 +9,7 @@ import jax
 from benchmarks import measure
 from benchmarks import reference_step
 from benchmarks import workload as workload_lib
-from t5wild import hardware
+from t5wild.trainer import xla_peak
 
 GOAL = 1.05
 
@@ -39,7 +39,7 @@ def run(options) -> None:
       'step_t5wild_to_reference', times['t5wild'], times['reference'], goal=GOAL
   )
   seconds = statistics.median(times['t5wild'].cpu)
-  peak = hardware.cpu_chip().peak('float32')
+  peak = xla_peak.measure_matmul_flops_per_second()
   measure.emit(
       'step_t5wild_mfu',
       workload.flops_per_step / seconds / peak,
