@@ -7,7 +7,9 @@ import statistics
 
 import jax
 
+from benchmarks import hugging_face
 from benchmarks import measure
+from benchmarks import run_peers
 from benchmarks import workload as workload_lib
 from t5wild import decoding
 from t5wild.trainer import xla_peak
@@ -35,15 +37,12 @@ def run(options) -> None:
       lambda key: model.get_initial_variables(key, shapes)['params']
   )(jax.random.PRNGKey(0))
   decodings = {name: _make_decode(workload, name) for name in DECODINGS}
-  times = measure.interleave(
-      {
-          name: lambda decode=decode: (
-              jax.block_until_ready(decode(params, batch))
-          )
-          for name, decode in decodings.items()
-      },
-      runs=options.runs,
-  )
+  ours = {
+      name: lambda decode=decode: jax.block_until_ready(decode(params, batch))
+      for name, decode in decodings.items()
+  }
+  theirs = _hugging_face(workload, batch)
+  times = measure.interleave(ours | theirs, runs=options.runs)
   peak = xla_peak.measure_matmul_flops_per_second()
   num_tokens = workload.batch_size * NUM_NEW_TOKENS
   for name, (*_, goal) in DECODINGS.items():
@@ -54,6 +53,28 @@ def run(options) -> None:
       here = goal * min(1.0, peak / GOAL_PEAK)
       more |= {'goal': goal, 'goal_at_this_peak': here, 'met': value >= here}
     measure.emit(f'decode_{name}', value, 'tokens_per_second', **more)
+  for peer in theirs:
+    measure.emit_times(f'decode_{peer}', times[peer])
+    name = peer.removeprefix('hugging_face_').rsplit('_', 1)[0]
+    ratio = measure.ratio(times[name].cpu, times[peer].cpu)
+    measure.emit(f'decode_{name}_to_{peer}', ratio, 'ratio')
+
+
+def _hugging_face(workload, batch):
+  """Its decodings, with either of its caches; none where it is missing."""
+  if not run_peers.is_installed('hugging_face'):
+    return {}
+  return {
+      f'hugging_face_{name}_{cache}': hugging_face.make_generate(
+          workload,
+          batch,
+          num_beams=DECODINGS[name][1],
+          num_tokens=NUM_NEW_TOKENS,
+          cache=cache,
+      )
+      for name in ('greedy', 'beam_4')
+      for cache in ('dynamic', 'static')
+  }
 
 
 def _make_decode(workload: workload_lib.Workload, name: str):

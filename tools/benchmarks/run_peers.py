@@ -6,16 +6,19 @@ from collections.abc import Callable
 import importlib.util
 import sys
 
+from benchmarks import hugging_face
 from benchmarks import measure
-from benchmarks import peers
+from benchmarks import peers_t5x
 from benchmarks import workload as workload_lib
 
+_PEERS = {'t5x': peers_t5x, 'hugging_face': hugging_face}
 # Peer -> how much of its time t5wild's step may take.
 _GOALS = {'t5x': 0.67, 'hugging_face': 0.9}
 _NEEDS = {'t5x': ('t5x',), 'hugging_face': ('transformers', 'torch')}
 
 
-def _installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
+  """Whether a peer can be run; says what is missing if not."""
   missing = [m for m in _NEEDS[name] if importlib.util.find_spec(m) is None]
   if missing:
     sys.stderr.write(
@@ -33,8 +36,8 @@ def run(options) -> None:
   steps: dict[str, Callable[[], object]] = {
       't5wild': lambda: workload_lib.run_step(trainer, batch)
   }
-  for name in filter(_installed, _GOALS):
-    steps[name] = getattr(peers, f'make_{name}_step')(workload, batch)
+  for name in filter(is_installed, _GOALS):
+    steps[name] = _PEERS[name].make_step(workload, batch)
   times = measure.interleave(steps, runs=options.runs)
   for name, one in times.items():
     measure.emit_times(f'peers_{name}', one)

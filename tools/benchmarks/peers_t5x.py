@@ -1,18 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of other code bases on the same sizes and batch."""
+"""A training step of T5X on the same sizes and batch."""
 
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from benchmarks import workload as workload_lib
 
 
-def make_t5x_step(
+def make_step(
     workload: workload_lib.Workload, batch: dict[str, jax.Array]
 ) -> Callable[[], Any]:
   """T5X's network, model and Adafactor, jitted with a donated state."""
@@ -73,52 +72,5 @@ def make_t5x_step(
   def step():
     held[0], metrics = compiled(held[0], batch)
     jax.block_until_ready((held[0].params, metrics))
-
-  return step
-
-
-def make_hugging_face_step(
-    workload: workload_lib.Workload, batch: dict[str, jax.Array]
-) -> Callable[[], Any]:
-  """Hugging Face's T5 1.1 in PyTorch with its Adafactor, one thread."""
-  import torch
-  import transformers
-  from transformers import optimization
-
-  torch.set_num_threads(1)
-  torch.manual_seed(0)
-  model = transformers.T5ForConditionalGeneration(
-      transformers.T5Config(
-          vocab_size=workload.vocab_size,
-          d_model=workload.emb_dim,
-          d_kv=workload.head_dim,
-          d_ff=workload.mlp_dim,
-          num_layers=workload.num_layers,
-          num_decoder_layers=workload.num_layers,
-          num_heads=workload.num_heads,
-          dropout_rate=workload.dropout_rate,
-          feed_forward_proj='gated-gelu',
-          tie_word_embeddings=False,
-          decoder_start_token_id=0,
-      )
-  ).train()
-  optimizer = optimization.Adafactor(
-      model.parameters(),
-      lr=workload_lib.LEARNING_RATE,
-      relative_step=False,
-      scale_parameter=True,
-      warmup_init=False,
-  )
-  inputs, labels = (
-      torch.from_numpy(np.array(batch[name], np.int64))
-      for name in ('encoder_input_tokens', 'decoder_target_tokens')
-  )
-  num_tokens = labels.numel()
-
-  def step():
-    optimizer.zero_grad(set_to_none=True)
-    loss = model(input_ids=inputs, labels=labels).loss * num_tokens
-    loss.backward()
-    optimizer.step()
 
   return step
