@@ -19,15 +19,23 @@ class Model:
 """
 
 
-@pytest.fixture
-def two_names(monkeypatch):
-  """A class that two modules have, in one of them at first."""
+def _make_modules() -> tuple[types.ModuleType, types.ModuleType]:
+  """One class in two modules, for all tests: gin's registry outlives a test."""
   new, old = types.ModuleType('new_home'), types.ModuleType('old_home')
   exec(_SOURCE, new.__dict__)
   old.Model = new.Model
-  monkeypatch.setitem(sys.modules, 'new_home', new)
-  monkeypatch.setitem(sys.modules, 'old_home', old)
-  return new.Model
+  return new, old
+
+
+_NEW_HOME, _OLD_HOME = _make_modules()
+
+
+@pytest.fixture
+def two_names(monkeypatch):
+  """A class that two modules have, in one of them at first."""
+  monkeypatch.setitem(sys.modules, 'new_home', _NEW_HOME)
+  monkeypatch.setitem(sys.modules, 'old_home', _OLD_HOME)
+  return _NEW_HOME.Model
 
 
 _NEW = """
