@@ -77,6 +77,12 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'latest_step load_t5x_checkpoint'
         ),
         't5wild.trainer.t5x_names': 'get_local_data',
+        'typing': (
+            'CheckpointManagerConstructor=Callable '
+            'CheckpointerConstructor=Callable PyTree=Any '
+            'RestoreStateTransformationFn=Callable '
+            'SaveStateTransformationFn=Callable'
+        ),
         'jax.sharding': 'PartitionSpec',
         'jax.tree_util': 'PyTreeDef',
     },
@@ -106,6 +112,14 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         ),
     },
     't5x.infer': _INFER,
+    't5x.interactive_model': {
+        't5wild.interactive': (
+            'InferenceType InteractiveModel T5XScriptType '
+            'get_batches_from_seqio get_dataset_from_natural_text_examples '
+            'get_gin_config_from_interactive_model '
+            'get_seqio_task_from_examples'
+        ),
+    },
     't5x.losses': {
         't5wild.losses': (
             'SpecialLossNormalizingFactor compute_weighted_cross_entropy '
@@ -168,6 +182,9 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     't5x.state_utils': {
         't5wild.checkpoints.transforms': (
             'apply_assignment_map flatten_state_dict=flatten'
+        ),
+        't5wild.checkpoints.t5x_names': (
+            'get_name_tree intersect_state merge_state'
         ),
     },
     't5x.train': _TRAIN,
