@@ -106,9 +106,7 @@ def get_vocabulary(cfg: Any) -> tuple[Any, Any]:
   features = provider_of(cfg).output_features
   found = [feature.vocabulary for feature in features.values()]
   for vocabulary in found:
-    path = getattr(vocabulary, 'sentencepiece_model_file', None)
-    if isinstance(path, str | os.PathLike):
-      vocabularies.check_sentencepiece_file(path)
+    _check_readable(vocabulary)
   if 'inputs' in features and 'targets' in features:
     return features['inputs'].vocabulary, features['targets'].vocabulary
   import seqio
@@ -129,15 +127,44 @@ def get_vocabulary(cfg: Any) -> tuple[Any, Any]:
   )
 
 
+def _check_readable(vocabulary: Any) -> None:
+  """Refuses a SentencePiece vocabulary whose model cannot be read."""
+  path = getattr(vocabulary, 'sentencepiece_model_file', None)
+  if not isinstance(path, str | os.PathLike):
+    return
+  vocabularies.check_sentencepiece_file(path)
+  import tensorflow as tf
+
+  try:
+    _ = vocabulary.vocab_size  # reads the model, where no other has before
+  except (tf.errors.OpError, RuntimeError, OSError) as error:
+    raise FileNotFoundError(
+        f'the SentencePiece model {os.fspath(path)!r} cannot be read '
+        f'({error}): expected the .model file of a vocabulary. Copy it to '
+        'where this machine can read it and set VOCABULARY and the task to '
+        'that path; a model for bytes wants seqio.ByteVocabulary instead.'
+    ) from error
+
+
 def verify_matching_vocabs(cfg: Any, model: Any) -> None:
   """Refuses a model whose vocabularies are not its task's.
 
+  So is one whose network has fewer tokens than its vocabularies: the others
+  would all be taken for its last one. A config of no task (synthetic batches)
+  has none to differ.
+
   Raises:
-    ValueError: with both sides, where they differ.
+    ValueError: with both sides, where they differ, or have too many tokens.
+    FileNotFoundError: for a SentencePiece model that cannot be read.
   """
+  if not hasattr(cfg, 'mixture_or_task_name'):
+    return
   task_side = get_vocabulary(cfg)
   model_side = (model.input_vocabulary, model.output_vocabulary)
+  for vocabulary in model_side:
+    _check_readable(vocabulary)
   if all(map(vocabularies.are_equal, task_side, model_side)):
+    _check_network_size(model, model_side)
     return
   raise ValueError(
       f'the vocabularies of the task {provider_of(cfg).name} and of the model '
@@ -147,3 +174,23 @@ def verify_matching_vocabs(cfg: Any, model: Any) -> None:
       "Expected the same. Set VOCABULARY to the task's, or choose a task with "
       "the model's."
   )
+
+
+def _check_network_size(model: Any, vocabularies_of_model: Any) -> None:
+  """Refuses tokens beyond a network's table; one without a size passes."""
+  config = getattr(getattr(model, 'module', None), 'config', None)
+  table_size = getattr(config, 'vocab_size', None)
+  if table_size is None:
+    return
+  for side, vocabulary in zip(
+      ('inputs', 'targets'), vocabularies_of_model, strict=True
+  ):
+    size = vocabulary.vocab_size
+    if size > table_size:
+      raise ValueError(
+          f'the vocabulary of the {side} has more tokens than the network:\n'
+          f'  vocabulary: {size} ({vocabulary})\n'
+          f'  network:    {table_size}\n'
+          f'Expected at most as many. Set {type(config).__name__}.vocab_size '
+          f'to {size} or more, or VOCABULARY to one that fits.'
+      )

@@ -7,6 +7,7 @@ import types
 import pytest
 
 from t5wild.data import providers
+from t5wild.data import synthetic
 from t5wild.data import vocabularies
 
 
@@ -65,6 +66,31 @@ def test_a_missing_vocabulary_file_is_refused(seqio, cfg):
     providers.get_vocabulary(cfg(inputs=missing, targets=missing))
 
 
+def test_a_missing_vocabulary_file_of_the_model_is_refused(seqio, cfg):
+  there = seqio.ByteVocabulary(2)
+  missing = seqio.SentencePieceVocabulary('/absent.model')
+  for side in ((missing, there), (there, missing)):
+    with pytest.raises(FileNotFoundError, match='/absent.model.*train-vocab'):
+      providers.verify_matching_vocabs(
+          cfg(inputs=there, targets=there), model(*side)
+      )
+
+
+def test_a_vocabulary_in_a_place_out_of_reach_is_told_with_the_mend(seqio, cfg):
+  away = seqio.SentencePieceVocabulary('nowhere://bucket/cc_all.model')
+  with pytest.raises(FileNotFoundError, match='(?s)nowhere.*expected.*Copy it'):
+    providers.get_vocabulary(cfg(inputs=away, targets=away))
+
+
+def test_a_config_of_no_task_has_no_vocabularies_to_differ():
+  config = synthetic.SyntheticConfig(
+      batch_size=4,
+      task_feature_lengths={'inputs': 8, 'targets': 4},
+      vocab_size=384,
+  )
+  providers.verify_matching_vocabs(config, model(None, None))
+
+
 @pytest.mark.parametrize('ours', [False, True])
 def test_matching_vocabularies_pass_whichever_library_they_are_of(
     seqio, cfg, ours
@@ -96,3 +122,22 @@ def test_folders_of_flags_reach_seqio(seqio, monkeypatch):
   providers.set_data_dirs(tfds_data_dir='/tfds', cache_dirs=['/a', '/b'])
   providers.set_data_dirs(tfds_data_dir=None, cache_dirs=['/c'])
   assert called == [('/tfds',), (['/a', '/b'],), (['/c'],)]
+
+
+@pytest.mark.parametrize('side', ['inputs', 'targets'])
+def test_tokens_beyond_the_table_of_the_network_are_refused(seqio, cfg, side):
+  small, large = seqio.ByteVocabulary(1), seqio.ByteVocabulary(125)
+  both = {'inputs': small, 'targets': small, side: large}
+  made = model(**both)
+  providers.verify_matching_vocabs(cfg(**both), made)  # of unknown size
+  for size, is_refused in ((383, True), (384, False), (512, False)):
+    made.module = types.SimpleNamespace(
+        config=types.SimpleNamespace(vocab_size=size)
+    )
+    if not is_refused:
+      providers.verify_matching_vocabs(cfg(**both), made)
+      continue
+    with pytest.raises(
+        ValueError, match=f'(?s)of the {side}.*384.*383.*vocab_size to 384'
+    ):
+      providers.verify_matching_vocabs(cfg(**both), made)
