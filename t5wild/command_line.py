@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Sequence
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -153,6 +154,7 @@ def run_binary(
     *,
     is_ready: threading.Event,
     for_the_user: tuple[type[BaseException], ...],
+    not_written: tuple[type[OSError], ...] = (),
 ) -> int:
   """Starts the processes and does what a binary does; returns how to exit.
 
@@ -161,18 +163,34 @@ def run_binary(
     is_ready: Set once no argument can be refused any more; errors before are
       of the recipe, which a restart would repeat.
     for_the_user: Errors that a restart would repeat, however late they come.
+    not_written: Errors that say what could not be written, and the mend.
   """
   is_ready.clear()
   try:
     start_processes()
     logging.info('Compilation cache: %s', compilation_cache.start())
     start()
+  except BrokenPipeError:
+    # Who read the output has gone, as `head` does: nobody to tell.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
+  except KeyboardInterrupt:
+    return interrupted()
+  except not_written as error:
+    print(error, file=sys.stderr)  # noqa: T201 -- the product
+    return exit_codes.DISK_FULL.code
   except (ValueError, LookupError, OSError, TypeError) as error:
     if is_ready.is_set() and not isinstance(error, for_the_user):
       raise
     print(complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
+
+
+def interrupted() -> int:
+  """Tells of a Ctrl-C; returns how to exit."""
+  print('Stopped by Ctrl-C. The same command again goes on.', file=sys.stderr)  # noqa: T201 -- the product
+  return 128 + signal.SIGINT
 
 
 def complaint(error: BaseException) -> str:

@@ -193,7 +193,10 @@ def run(argv: Sequence[str]) -> int:
   if code is not None:
     return code
   return command_line.run_binary(
-      _start, is_ready=_ARGUMENTS_ARE_GOOD, for_the_user=_FOR_THE_USER
+      _start,
+      is_ready=_ARGUMENTS_ARE_GOOD,
+      for_the_user=_FOR_THE_USER,
+      not_written=(outputs.NotWrittenError,),
   )
 
 

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the training binary says of a recipe that cannot work."""
 
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -98,3 +101,54 @@ def _start_with(function, monkeypatch):
 
 def _fields():
   return training_plan.TrainingPlan.__dataclass_fields__
+
+
+class _FullDiskError(OSError):
+  """What a binary says of its output."""
+
+
+@pytest.mark.parametrize(
+    ('raised', 'code', 'said'),
+    [
+        (_FullDiskError('no space for out'), 80, 'no space for out\n'),
+        (KeyboardInterrupt(), 130, 'Stopped by Ctrl-C. The same command'),
+    ],
+)
+def test_what_ends_a_binary_late_is_told_without_a_traceback(
+    raised, code, said, monkeypatch, capsys
+):
+  monkeypatch.setattr(command_line, 'start_processes', lambda: None)
+  is_ready = threading.Event()
+
+  def start():
+    is_ready.set()
+    raise raised
+
+  found = command_line.run_binary(
+      start, is_ready=is_ready, for_the_user=(), not_written=(_FullDiskError,)
+  )
+  assert found == code
+  assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_reader_that_goes_away_ends_a_binary_without_a_word():
+  program = (
+      'import sys, threading\n'
+      'from t5wild import command_line\n'
+      'command_line.start_processes = lambda: None\n'
+      'def start():\n'
+      '  while True:\n'
+      "    print('x' * 10000, flush=True)\n"
+      'sys.exit(command_line.run_binary(\n'
+      '    start, is_ready=threading.Event(), for_the_user=()))\n'
+  )
+  with subprocess.Popen(
+      [sys.executable, '-c', program],
+      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+  ) as process:  # fmt: skip
+    process.stdout.readline()
+    process.stdout.close()
+    said = process.stderr.read()
+  assert process.returncode == 128 + signal.SIGPIPE
+  assert 'Traceback' not in said
+  assert 'Error' not in said

@@ -248,7 +248,9 @@ def read_dataset_state(
   folder = epath.Path(checkpoint) / steps.DATASET_ITEM
   file = folder / _dataset_file(process, count)
   if not file.exists():
-    others = sorted(folder.glob('process_*.json')) if folder.is_dir() else []
+    # No glob: below a folder such as `runs[1]` one finds nothing.
+    there = folder.iterdir() if folder.is_dir() else ()
+    others = sorted(path for path in there if path.suffix == '.json')
     if not others:
       return None
     file = others[process % len(others)]

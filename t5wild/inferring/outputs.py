@@ -6,23 +6,32 @@ A chunk counts when its marker is there, which is written after it; the output
 when its own is. A process may be killed between any two lines here.
 """
 
-from collections.abc import Callable, Mapping
-import glob
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
 import json
 import os
+import re
 import shutil
-from typing import Any
+from typing import Any, IO
 
 from etils import epath
 
+from t5wild.inferring import output_lock
 from t5wild.partitioning import distributed
 
 COMPLETED = '.COMPLETED'
 _SETTINGS = '-settings.json'
+_LOCK = '-lock'
+# Of a chunk, as T5X names it: five digits, or more where there are more.
+_CHUNK = re.compile(r'-chunk(\d{5,})\Z')
 
 
 class BadOutputError(ValueError):
-  """An output that is there and is not this run's."""
+  """An output that is there and is not this run's, or cannot be."""
+
+
+class NotWrittenError(OSError):
+  """An output that could be written at first, and then no more."""
 
 
 def merge_chunks_to_file(
@@ -30,22 +39,44 @@ def merge_chunks_to_file(
 ) -> None:
   """Joins the chunks of one output in order (T5X's signature)."""
   del step
-  chunks = sorted(epath.Path(tmp_dir).glob(
-      f'{glob.escape(output_fname)}-chunk?????'
-  ))
+  by_number = {
+      int(match.group(1)): path
+      for path in _parts(epath.Path(tmp_dir), output_fname)
+      if (match := _CHUNK.search(path.name))
+  }
+  chunks = [by_number[number] for number in sorted(by_number)]
   final = epath.Path(output_dir) / output_fname
   is_bucket = '://' in os.fspath(output_dir)
-  # On a disk the file appears whole; in a bucket every object does.
-  path = final if is_bucket else final.parent / f'{final.name}.merging'
-  with path.open('wb') as merged:
-    for chunk in chunks:
-      with chunk.open('rb') as file:
-        shutil.copyfileobj(file, merged)
-    merged.flush()
-    if not is_bucket:
+  if is_bucket:  # every object appears whole
+    with final.open('wb') as merged:
+      _copy_all(chunks, merged)
+    return
+  path = final.parent / f'{final.name}.merging'
+  try:
+    with path.open('wb') as merged:
+      _copy_all(chunks, merged)
+      merged.flush()
       os.fsync(merged.fileno())
-  if not is_bucket:
-    path.replace(final)
+  except OSError:  # a full disk needs the space
+    path.unlink(missing_ok=True)
+    raise
+  path.replace(final)
+
+
+def _parts(folder: epath.Path, name: str) -> list[epath.Path]:
+  """What belongs to one output in a folder of chunks, whatever its name.
+
+  No glob: one below a folder such as `runs[1]` finds nothing.
+  """
+  return [
+      path for path in folder.iterdir() if path.name.startswith(f'{name}-')
+  ]
+
+
+def _copy_all(chunks: Sequence[epath.Path], merged: IO[bytes]) -> None:
+  for chunk in chunks:
+    with chunk.open('rb') as file:
+      shutil.copyfileobj(file, merged)
 
 
 class Output:
@@ -86,14 +117,20 @@ class Output:
     self._tmp_settings = self._tmp / f'{name}{_SETTINGS}'
     self._merge_fn = merge_fn
     self._settings = json.loads(json.dumps(settings))
+    self._lock = None
+    self._num_chunks = 0
+    self._share(self._look)
+
+  def _share(self, look: Callable[[], tuple[bool, dict[int, str]]]) -> None:
+    """Tells all processes what process 0 finds, or refuses."""
     error = found = None
     if distributed.process_index() == 0:
       try:
-        found = self._look()
+        found = look()
       except BadOutputError as bad:
         error = str(bad)
     (found, error), *others = distributed.meet(
-        f'output {name}', value=[found, error]
+        f'output {self.name}', value=[found, error]
     )
     del others
     if error is not None:
@@ -103,7 +140,7 @@ class Output:
 
   def _look(self) -> tuple[bool, dict[int, str]]:
     """Returns whether it is complete, and the digest of each chunk there."""
-    if self._marker.exists():
+    if self._marker.exists() and self._is_what_is_marked_there():
       self._check_same(self._marker)
       self._remove_chunks()
       return True, {}
@@ -116,16 +153,67 @@ class Output:
           'such file, or one of the same inputs and settings. Choose another '
           'output, or remove it.'
       )
+    self._check_place()
     return False, {}
 
+  def _is_what_is_marked_there(self) -> bool:
+    """Whether a complete output has not been moved away, or is to be joined."""
+    if self._merge_fn is None:
+      return self._final.exists() or self._tmp_settings.exists()
+    if self._merge_fn is merge_chunks_to_file:
+      return self._final.exists()
+    return not self._tmp_settings.exists()  # what it makes, it alone knows
+
+  def _check_place(self) -> None:
+    """Refuses a folder that cannot be written, as far as looking tells."""
+    if '://' in os.fspath(self._directory):
+      return
+    there = os.path.abspath(self._directory)
+    while not os.path.lexists(there):
+      there = os.path.dirname(there)
+    if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK):
+      what = 'is not to be written' if os.path.isdir(there) else 'is no folder'
+      raise self._unwritable(f'{there} {what}')
+
+  def _unwritable(self, why: object) -> BadOutputError:
+    return BadOutputError(
+        f'{self._final} cannot be written ({why}): expected a path in a folder '
+        'that this user may write, with space left. Choose another output.'
+    )
+
   def start(self) -> None:
-    """Makes the folder of chunks, and says what they are of; process 0 only."""
-    self._tmp.mkdir(parents=True, exist_ok=True)
-    if not self._tmp_settings.exists():
-      _write_whole(self._tmp_settings, json.dumps(self._settings, indent=1))
+    """Makes the folder of chunks, and says what they are of.
+
+    All processes call it; process 0 looks again, under a lock, and writes.
+
+    Raises:
+      BadOutputError: Nothing can be written, or another job writes it.
+    """
+    self._share(self._claim)
+
+  def _claim(self) -> tuple[bool, dict[int, str]]:
+    try:
+      self._tmp.mkdir(parents=True, exist_ok=True)
+      self._lock = output_lock.OutputLock(
+          os.fspath(self._tmp / f'{self.name}{_LOCK}')
+      )
+      is_complete, digests = self._look()
+      if not is_complete:
+        # Of an output that has been taken away.
+        self._marker.unlink(missing_ok=True)
+        if not self._tmp_settings.exists():
+          _write_whole(self._tmp_settings, json.dumps(self._settings, indent=1))
+    except output_lock.TakenError:
+      raise BadOutputError(
+          f'{self._final} is being written by another job: expected one at a '
+          'time. Wait until it ends, or choose another output.'
+      ) from None
+    except OSError as error:
+      raise self._unwritable(error) from error
+    return is_complete, digests
 
   def _check_same(self, path: epath.Path) -> None:
-    there = json.loads(path.read_text())
+    there = self._read_settings(path)
     lines = [
         _both_sides(key, there.get(key), self._settings.get(key))
         for key in sorted(there.keys() | self._settings.keys())
@@ -139,13 +227,27 @@ class Output:
           f'remove {self._final}, {path} and what is beside it.'
       )
 
+  def _read_settings(self, path: epath.Path) -> dict[str, Any]:
+    text = path.read_text()
+    try:
+      settings = json.loads(text)
+    except ValueError:
+      settings = None
+    if not isinstance(settings, dict):
+      raise BadOutputError(
+          f'{path} is {text[:60]!r}: expected what an inference of t5wild '
+          f'wrote there, the settings of {self._final}. Choose another output, '
+          f'or remove {self._final}, {path} and what is beside it.'
+      )
+    return settings
+
   def _done_chunks(self) -> dict[int, str]:
     found = {}
-    for marker in self._tmp.glob(
-        f'{glob.escape(self.name)}-chunk?????{COMPLETED}'
-    ):
-      number = marker.name.removesuffix(COMPLETED)[-5:]
-      found[int(number)] = marker.read_text()
+    paths = {path.name: path for path in _parts(self._tmp, self.name)}
+    for name, path in paths.items():
+      match = _CHUNK.search(name.removesuffix(COMPLETED))
+      if match and name.endswith(COMPLETED) and match.string in paths:
+        found[int(match.group(1))] = path.read_text()
     return found
 
   def is_done(self, chunk: int, *, digest: str) -> bool:
@@ -154,6 +256,7 @@ class Output:
     Raises:
       BadOutputError: It is there, of other inputs.
     """
+    self._num_chunks = max(self._num_chunks, chunk + 1)
     there = self._digests.get(chunk)
     if there is not None and there != digest:
       raise BadOutputError(
@@ -166,26 +269,74 @@ class Output:
   def write(
       self, chunk: int, *, digest: str, write: Callable[[str], None]
   ) -> None:
-    """Writes a chunk by `write(path)`, then its marker; process 0 only."""
+    """Writes a chunk by `write(path)`, then its marker; process 0 only.
+
+    Raises:
+      NotWrittenError: In vain.
+    """
     path = self._tmp / f'{self.name}-chunk{chunk:05}'
-    write(os.fspath(path))
-    _write_whole(path.parent / f'{path.name}{COMPLETED}', digest)
+    with self._told(path):
+      write(os.fspath(path))
+      _write_whole(path.parent / f'{path.name}{COMPLETED}', digest)
 
   def finish(self) -> None:
-    """Joins the chunks and marks the output complete; process 0 only."""
-    if self._merge_fn is not None:
-      self._merge_fn(
-          os.fspath(self._directory), self.name, os.fspath(self._tmp), None
-      )
-    _write_whole(self._marker, json.dumps(self._settings, indent=1))
+    """Joins the chunks and marks the output complete; process 0 only.
+
+    Raises:
+      NotWrittenError: In vain, or chunks have gone.
+    """
+    self._check_all_there()
+    with self._told(self._final):
+      if self._merge_fn is not None:
+        self._merge_fn(
+            os.fspath(self._directory), self.name, os.fspath(self._tmp), None
+        )
+      _write_whole(self._marker, json.dumps(self._settings, indent=1))
     self._remove_chunks()
+    self.close()
+
+  def close(self) -> None:
+    """Lets another job have the output."""
+    if self._lock is not None:
+      self._lock.close()
+      self._lock = None
+
+  def _check_all_there(self) -> None:
+    gone = [
+        number
+        for number in range(self._num_chunks)
+        if not (self._tmp / f'{self.name}-chunk{number:05}').exists()
+    ]
+    if gone:
+      raise NotWrittenError(
+          f'{len(gone)} of {self._num_chunks} chunks of {self._final} have '
+          f'gone from {self._tmp} ({gone[:5]}): expected all of them. Leave '
+          'that folder alone, and run the same command again.'
+      )
+
+  @contextlib.contextmanager
+  def _told(self, path: epath.Path) -> Iterator[None]:
+    """Says which file could not be written, and what then."""
+    try:
+      yield
+    except BrokenPipeError:  # of what is shown beside it
+      raise
+    except OSError as error:
+      raise NotWrittenError(
+          f'{path} could not be written ({error}): expected space, and a '
+          'folder that stays. The same command goes on from the last whole '
+          'chunk: free space first.'
+      ) from error
 
   def _remove_chunks(self) -> None:
     if self._merge_fn is None or not self._tmp.exists():
       return
-    for path in self._tmp.glob(f'{glob.escape(self.name)}-*'):
-      path.unlink()
-    if self._tmp.exists() and not any(self._tmp.iterdir()):
+    # The lock goes last: until then nobody else writes here.
+    paths = _parts(self._tmp, self.name)
+    for path in sorted(paths, key=lambda path: path.name.endswith(_LOCK)):
+      path.unlink(missing_ok=True)
+    # Other outputs may have chunks there; epath and the system say so.
+    with contextlib.suppress(OSError, ValueError):
       self._tmp.rmdir()
 
 

@@ -97,6 +97,12 @@ def check_flags(values: Any) -> None:
         f'--mode is {values.mode!r} and --interactive is given: expected '
         f'{inputs.PREDICT!r} with it. Drop one of them.'
     )
+  output = values.output
+  if output and (output.endswith(os.sep) or os.path.isdir(output)):
+    raise ValueError(
+        f'--output is {output!r}, a folder: expected a file to write. Give '
+        f'--output={os.path.join(output, "out.jsonl")}.'
+    )
   if not values.input and not values.interactive:
     raise ValueError(
         f'--input is {values.input!r}: expected a file, - for standard input, '
@@ -213,9 +219,10 @@ class RunCommand:
 def _write_and_show(path: str, *arguments: Any) -> None:
   """Writes a chunk, then to standard output."""
   writing.write_inferences_to_file(path, *arguments)
-  with open(path, encoding='utf-8') as file:
-    shutil.copyfileobj(file, sys.stdout)
   sys.stdout.flush()
+  with open(path, 'rb') as file:  # bytes: lines are UTF-8 whatever the locale
+    shutil.copyfileobj(file, sys.stdout.buffer)
+  sys.stdout.buffer.flush()
 
 
 def _prompts() -> Iterator[str]:

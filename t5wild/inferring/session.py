@@ -9,6 +9,7 @@ are put back into the order of its inputs.
 
 from collections.abc import Callable, Iterator, Mapping
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 from typing import Any
@@ -160,9 +161,20 @@ def run(
     output: Where to; process 0 writes.
     infer_fn: From `jobs.Engine`.
   """
-  is_writer = jax.process_index() == 0
-  if is_writer:
+  with contextlib.closing(output):
     output.start()
+    if not output.is_complete:  # by another job, meanwhile
+      _run_chunks(plan, source, output, infer_fn=infer_fn)
+
+
+def _run_chunks(
+    plan: Plan,
+    source: Any,
+    output: outputs_lib.Output,
+    *,
+    infer_fn: InferFn,
+) -> None:
+  is_writer = jax.process_index() == 0
   progress = progress_lib.Progress(source.name, total=source.num_examples)
   chunks = _chunks_to_do(plan, source, output, progress)
   with (

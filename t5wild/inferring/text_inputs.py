@@ -5,6 +5,7 @@
 A record is a dict of what stands in the file; its texts are strings.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator, Sequence, Set
 import glob
 import io
@@ -35,7 +36,8 @@ def find_files(paths: str | Sequence[str]) -> list[str]:
   given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
   found = []
   for path in map(os.fspath, given):
-    files = [path] if path == STDIN else sorted(glob.glob(path))
+    is_one = path == STDIN or os.path.exists(path)  # `a[1].txt`, too
+    files = [path] if is_one else sorted(glob.glob(path))
     files = [file for file in files if not os.path.isdir(file)]
     if not files:
       raise BadInputError(
@@ -136,6 +138,8 @@ class TextInputs:
     number = 0
     for number, line in enumerate(file, 1):
       place = f'{_named(path)}, line {number}'
+      if number == 1:  # editors of Windows put it before the text
+        line = line.removeprefix(codecs.BOM_UTF8)
       try:
         text = line.decode('utf-8')
       except UnicodeDecodeError as error:
@@ -170,6 +174,8 @@ class TextInputs:
           f'{{"{self._inputs_key}": "..."}}. Mend the line.'
       )
     self._check_keys(record, place)
+    if '\\u' in text:
+      _check_is_text(record, place)
     return record
 
   def _check_keys(self, record: Record, place: str) -> None:
@@ -218,6 +224,19 @@ class TextInputs:
       raise BadInputError(
           f'{path} is empty: expected tf.train.Examples. Give another file.'
       )
+
+
+def _check_is_text(record: Record, place: str) -> None:
+  """Refuses half of a pair of UTF-16, which JSON can say and UTF-8 cannot."""
+  try:
+    json.dumps(record, ensure_ascii=False).encode('utf-8')
+  except UnicodeEncodeError as error:
+    half = error.object[error.start]
+    raise BadInputError(
+        f'{place} has {half!a}, half of a character: expected whole ones, as '
+        r'in "\ud83d\ude00". Write the line again, by a program that does not '
+        'cut within characters.'
+    ) from None
 
 
 def _no_tf_record(place: str, error: Exception) -> BadInputError:

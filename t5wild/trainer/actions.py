@@ -55,11 +55,21 @@ def parse_modes(
   """Returns actions by mode, where gin may have given modes as names.
 
   Raises:
-    ValueError: For an unknown mode, or something without a method `run`.
+    ValueError: For an unknown mode, no list, or something that is no action.
   """
   parsed = {}
   for mode, of_mode in (actions or {}).items():
+    if isinstance(of_mode, str) or not isinstance(of_mode, Sequence):
+      raise ValueError(
+          f'actions of mode {mode} are {of_mode!r}, expected a list of them: '
+          f'in gin write {{{str(mode)!r}: [@MyAction()]}}'
+      )
     for action in of_mode:
+      if isinstance(action, type):
+        raise ValueError(
+            f'action {action.__name__} of mode {mode} is a class, expected an '
+            f'object of it: in gin write @{action.__name__}() with parentheses'
+        )
       if not hasattr(action, 'run'):
         raise ValueError(
             f'action {action!r} of mode {mode} has no method run, expected a '

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from t5wild.inferring import outputs
+from tests import small_disk
 
 CHUNKS = ['a\nb\n', 'c\nd\n', 'e\n']
 
@@ -28,10 +29,10 @@ def _run(folder, *, settings=None, kill_at=None, digest='same'):
 
   computed = []
   outputs._write_whole = write_whole
+  output = outputs.Output(
+      str(folder), 'out', tmp_name='tmp', settings=settings or {'mode': 'a'}
+  )
   try:
-    output = outputs.Output(
-        str(folder), 'out', tmp_name='tmp', settings=settings or {'mode': 'a'}
-    )
     if output.is_complete:
       return []
     output.start()
@@ -46,6 +47,7 @@ def _run(folder, *, settings=None, kill_at=None, digest='same'):
     output.finish()
   finally:
     outputs._write_whole = real
+    output.close()  # as the system does when a process ends
   return computed
 
 
@@ -112,3 +114,137 @@ def test_two_outputs_of_one_folder_do_not_touch_each_other(tmp_path):
 def test_looking_at_an_output_writes_nothing(tmp_path):
   outputs.Output(str(tmp_path / 'x'), 'a', tmp_name='tmp', settings={})
   assert not any(tmp_path.iterdir())
+
+
+def _output(folder, name='out', **arguments):
+  return outputs.Output(
+      str(folder), name, tmp_name='tmp', settings={'mode': 'a'}, **arguments
+  )
+
+
+def _write(output, number, text):
+  assert not output.is_done(number, digest='d')
+  output.write(
+      number, digest='d', write=lambda p: pathlib.Path(p).write_text(text)
+  )
+
+
+def test_no_line_is_lost_whatever_the_folder_is_called(tmp_path):
+  folder = tmp_path / 'runs[1]*?'
+  with pytest.raises(_Killed):
+    _run(folder, kill_at=2)
+  assert _run(folder) == [1, 2]
+  assert (folder / 'out').read_text() == ''.join(CHUNKS)
+
+
+def test_chunks_are_in_order_beyond_five_digits(tmp_path):
+  tmp = tmp_path / 'tmp'
+  tmp.mkdir()
+  for number in (99999, 100000, 100001, 10001):
+    (tmp / f'out-chunk{number:05}').write_text(f'{number}\n')
+    (tmp / f'out-chunk{number:05}.COMPLETED').write_text('d')
+  outputs.merge_chunks_to_file(str(tmp_path), 'out', str(tmp), None)
+  assert (tmp_path / 'out').read_text() == '10001\n99999\n100000\n100001\n'
+  (tmp / 'out-settings.json').write_text('{"mode": "a"}')
+  (tmp_path / 'out').unlink()
+  assert _output(tmp_path).is_done(100001, digest='d')
+
+
+def test_a_second_job_is_refused_while_the_first_writes(tmp_path):
+  first, second = _output(tmp_path), _output(tmp_path)
+  first.start()
+  _write(first, 0, 'a\n')
+  with pytest.raises(outputs.BadOutputError, match='by another job'):
+    second.start()
+  first.finish()
+  second.start()
+  assert second.is_complete
+  second.close()
+  assert (tmp_path / 'out').read_text() == 'a\n'
+
+
+def test_what_a_job_wrote_after_another_looked_is_not_written_again(tmp_path):
+  first, second = _output(tmp_path), _output(tmp_path)
+  first.start()
+  _write(first, 0, 'a\n')
+  first.close()
+  second.start()
+  assert second.is_done(0, digest='d')
+
+
+def test_an_output_that_was_taken_away_is_made_again(tmp_path):
+  _run(tmp_path)
+  (tmp_path / 'out').unlink()
+  with pytest.raises(_Killed):
+    _run(tmp_path, kill_at=2)
+  assert _run(tmp_path) == [1, 2]
+  assert (tmp_path / 'out').read_text() == ''.join(CHUNKS)
+
+
+def test_chunks_that_were_left_are_joined_when_that_is_asked(tmp_path):
+  output = _output(tmp_path, merge_fn=None)
+  output.start()
+  for number, text in enumerate(CHUNKS):
+    _write(output, number, text)
+  output.finish()
+  assert _output(tmp_path, merge_fn=None).is_complete
+  assert _run(tmp_path, digest='d') == []
+  assert (tmp_path / 'out').read_text() == ''.join(CHUNKS)
+
+
+def test_chunks_that_have_gone_are_not_left_out(tmp_path):
+  output = _output(tmp_path)
+  output.start()
+  for number, text in enumerate(CHUNKS):
+    _write(output, number, text)
+  (tmp_path / 'tmp/out-chunk00001').unlink()
+  with pytest.raises(outputs.NotWrittenError, match='1 of 3 chunks'):
+    output.finish()
+  output.close()
+  assert not (tmp_path / 'out').exists()
+  assert _run(tmp_path, digest='d') == [1]
+  assert (tmp_path / 'out').read_text() == ''.join(CHUNKS)
+
+
+@pytest.mark.parametrize('text', ['', '{"mode": ', '[]'])
+def test_a_marker_of_others_is_told(tmp_path, text):
+  (tmp_path / 'out').write_text('precious')
+  (tmp_path / 'out.COMPLETED').write_text(text)  # as T5X's, which is empty
+  with pytest.raises(outputs.BadOutputError, match='expected what an infer'):
+    _run(tmp_path)
+  assert (tmp_path / 'out').read_text() == 'precious'
+
+
+def test_a_place_that_cannot_be_is_told_before_anything_is_written(tmp_path):
+  (tmp_path / 'file').write_text('precious')
+  with pytest.raises(outputs.BadOutputError, match='file is no folder'):
+    _output(tmp_path / 'file' / 'folder')
+  output = _output(tmp_path, name='o' * 250)  # found out by trying alone
+  with pytest.raises(outputs.BadOutputError, match='cannot be written'):
+    output.start()
+
+
+def test_a_full_disk_ends_a_job_and_the_same_command_goes_on(tmp_path):
+  with small_disk.mounted(tmp_path / 'disk', megabytes=1) as disk:
+    output = _output(disk)
+    output.start()
+    _write(output, 0, 'a' * 400_000)
+    with pytest.raises(outputs.NotWrittenError, match='No space left'):
+      _write(output, 1, 'b' * 800_000)
+    output.close()
+    small_disk.grow(disk, megabytes=2)
+    output = _output(disk)
+    output.start()
+    assert output.is_done(0, digest='d')
+    _write(output, 1, 'b' * 800_000)
+    with pytest.raises(outputs.NotWrittenError, match='No space left'):
+      output.finish()
+    output.close()
+    assert sorted(path.name for path in disk.iterdir()) == ['tmp']
+    small_disk.grow(disk, megabytes=4)
+    output = _output(disk)
+    output.start()
+    assert output.is_done(0, digest='d')
+    assert output.is_done(1, digest='d')
+    output.finish()
+    assert (disk / 'out').read_text() == 'a' * 400_000 + 'b' * 800_000

@@ -30,6 +30,29 @@ def test_a_line_of_text_is_an_input(tmp_path):
   assert [record['inputs'] for record in _read(path)] == ['one', '', 'zwölf']
 
 
+@pytest.mark.parametrize(
+    ('name', 'line'), [('a.txt', 'one'), ('a.jsonl', '{"inputs": "one"}')]
+)
+def test_the_byte_order_mark_of_a_file_is_not_of_its_text(tmp_path, name, line):
+  path = _file(tmp_path, name, f'\ufeff{line}\r\n{line}\r\n'.encode())
+  assert _read(path) == [{'inputs': 'one'}] * 2
+
+
+def test_a_file_is_found_by_its_name_whatever_its_letters(tmp_path):
+  path = _file(tmp_path, 'a[1]*.txt', b'one')
+  _file(tmp_path, 'a1.txt', b'two')
+  assert _read(path) == [{'inputs': 'one'}]
+
+
+def test_half_a_character_is_refused_and_a_whole_one_read(tmp_path):
+  path = _file(tmp_path, 'a.jsonl', rb'{"inputs": "\ud83d\ude00"}')
+  assert _read(path) == [{'inputs': '\U0001f600'}]
+  # In a field that is only handed on, too: it could not be written.
+  path = _file(tmp_path, 'b.jsonl', rb'{"inputs": "a", "b": ["\ud83d"]}')
+  with pytest.raises(text_inputs.BadInputError, match=r"line 1 has '\\ud83d'"):
+    _read(path)
+
+
 def test_a_json_line_keeps_its_fields(tmp_path):
   lines = [{'inputs': 'a', 'id': 7}, {'inputs': 'b', 'more': [1]}]
   path = _file(

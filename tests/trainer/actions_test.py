@@ -158,3 +158,18 @@ def test_unknown_modes_offer_a_close_name():
 def test_actions_without_run_are_refused():
   with pytest.raises(ValueError, match='no method run'):
     actions_lib.parse_modes({'TRAIN': [print]})
+
+
+@pytest.mark.parametrize(
+    ('of_mode', 'message'),
+    [
+        ([actions_lib.TerminateOnNanAction], 'is a class'),
+        (actions_lib.TerminateOnNanAction(task='train'), 'expected a list'),
+        ('nan', 'expected a list'),
+    ],
+)
+def test_what_is_no_list_of_objects_is_refused_before_training(
+    of_mode, message
+):
+  with pytest.raises(ValueError, match=message):
+    actions_lib.parse_modes({'TRAIN': of_mode})
