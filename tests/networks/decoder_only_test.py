@@ -16,10 +16,18 @@ PREFIX_LENGTHS = np.array([4, 3, 7])
 every_architecture = pytest.mark.parametrize('name', decoders.ARCHITECTURES)
 
 
-@every_architecture
+@pytest.mark.parametrize(
+    ('name', 'scan_layers'),
+    [
+        *((name, False) for name in decoders.ARCHITECTURES),
+        ('t5x', True), ('gemma', True),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize('is_prefix', [False, True])
-def test_packed_examples_have_the_losses_they_have_alone(name, is_prefix):
-  network = decoders.make(name)
+def test_packed_examples_have_the_losses_they_have_alone(
+    name, scan_layers, is_prefix
+):
+  network = decoders.make(name, scan_layers=scan_layers)
   params = decoders.make_variables(network)['params']
   lengths = [(4, 2), (5, 3)]  # of each example and its prefix
   examples = [

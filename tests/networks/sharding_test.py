@@ -50,10 +50,11 @@ def make_batch(network):
   return of_decoder
 
 
-def loss_fn(params, batch, network):
+def loss_fn(params, batch, network, **features):
   logits = network.apply(
       {'params': params},
       *batch,
+      **features,
       enable_dropout=True,
       dropout_rows=jnp.arange(8),
       rngs={'dropout': jax.random.PRNGKey(1)},
@@ -78,7 +79,7 @@ def on_mesh(mesh, rules):
     yield
 
 
-def compile_step(network, mesh, rules):
+def compile_step(network, mesh, rules, **features):
   """Returns the compiled loss and gradients, and their sharded arguments."""
   variables = init(network)
   axes = partitioning.get_axis_names(variables['params_axes'])
@@ -95,7 +96,7 @@ def compile_step(network, mesh, rules):
       make_batch(network), NamedSharding(mesh, PartitionSpec('data'))
   )
   step = jax.jit(
-      jax.value_and_grad(lambda p, b: loss_fn(p, b, network)),
+      jax.value_and_grad(lambda p, b: loss_fn(p, b, network, **features)),
       out_shardings=(None, shardings),
       compiler_options=QUICK,
   )
@@ -132,12 +133,24 @@ def test_decoders_give_the_same_numbers_on_every_mesh(
   assert_same_on_mesh(network, make_mesh(*shape), FULLY_SHARDED)
 
 
-def assert_same_on_mesh(network, mesh, rules):
-  compiled, arguments = compile_step(network, mesh, rules)
+def test_a_packed_prefix_lm_gives_the_same_numbers_on_every_mesh():
+  assert_same_on_mesh(
+      decoders.make('t5x'),
+      make_mesh(2, 2, 2),
+      FULLY_SHARDED,
+      decoder_causal_attention=np.array([[1, 1, 0, 0, 1, 0, 0, 0]] * 8),
+      decoder_segment_ids=np.array([[1, 1, 1, 1, 2, 2, 2, 2]] * 8),
+  )
+
+
+def assert_same_on_mesh(network, mesh, rules, **features):
+  compiled, arguments = compile_step(network, mesh, rules, **features)
   loss, gradients = compiled(*arguments)
   params = init(network)['params']
   expected_loss, expected = jax.jit(
-      jax.value_and_grad(lambda p: loss_fn(p, make_batch(network), network)),
+      jax.value_and_grad(
+          lambda p: loss_fn(p, make_batch(network), network, **features)
+      ),
       compiler_options=QUICK,
   )(params)
   np.testing.assert_allclose(loss, expected_loss, rtol=1e-6)

@@ -250,26 +250,6 @@ def test_full_rematerialization_takes_the_least_memory_scanned(config):
   assert full < minimal < none
 
 
-def test_packed_examples_get_the_logits_they_get_alone(config):
-  # Without relative bias, which counts distances in the array (as T5X does),
-  # packing would be invisible; with it only the first example is unmoved.
-  network = transformer.Transformer(config)
-  params = init(network)['params']
-  encoder, shifted, targets = make_batch(batch=2)
-  alone = apply(network, params, (encoder[1:], shifted[1:], targets[1:]))
-  packed = [
-      np.concatenate([x[1:], x[:1]], axis=1)
-      for x in (encoder, shifted, targets)
-  ]
-  segments = [
-      np.repeat([[1, 2]], x.shape[1], axis=1) for x in (encoder, targets)
-  ]
-  logits = apply(network, params, (*packed, *segments))
-  np.testing.assert_allclose(
-      logits[:, : targets.shape[1]], alone, rtol=1e-5, atol=1e-5
-  )
-
-
 def test_bfloat16_activations_stay_near_float32(config):
   network = transformer.Transformer(config)
   params = init(network)['params']

@@ -57,7 +57,7 @@ def text_of(name, example):
     return language_modelling.put_middle_back(
         np.concatenate(parts), marks=(383, 382, 381)
     )
-  inputs, targets = parts
+  inputs, targets = parts if len(parts) == 2 else _parts_of(parts[0])
   if name == 'ul2':
     vocabulary = seqio.ByteVocabulary(125)
     modes = ul2.mode_tokens(ul2.PAPER_DENOISERS, vocabulary=vocabulary)
@@ -66,13 +66,21 @@ def text_of(name, example):
   return spans.fill_spans(inputs, targets, vocab_size=384, extra_ids=122)
 
 
+def _parts_of(joined):
+  """Inputs and targets of a denoiser that a model of one sequence reads."""
+  _, start = np.flatnonzero(joined == 383)  # the first sentinel of each
+  return np.split(joined, [start])
+
+
+@pytest.mark.parametrize('features', [None, 'targets'])
 @pytest.mark.parametrize('name', ALL)
 def test_examples_rebuild_pieces_of_one_file_each_and_all_of_all_files(
-    folder, name
+    folder, name, features
 ):
   files = [path.read_bytes() for path in folder.iterdir()]
   total = 0
-  for example in examples(task_of(folder, name)):
+  for example in examples(task_of(folder, name, features=features)):
+    assert features is None or list(example) == ['targets']
     text = (text_of(name, example) - 3).astype(np.uint8).tobytes()
     assert any(text in file for file in files)
     total += len(text)
@@ -123,11 +131,11 @@ def test_every_kind_of_model_can_be_fed(
   assert targets.shape == (4, wanted)
 
 
-@pytest.mark.parametrize('name', ['ul2', 'span_corruption', 'fim'])
+@pytest.mark.parametrize('name', ALL)
 def test_batches_are_the_same_for_any_number_of_hosts(folder, name):
   def rows(num_shards):
     lengths, converter = LENGTHS, seqio.EncDecFeatureConverter
-    if name == 'fim':
+    if name in ('fim', 'lm'):
       lengths, converter = {'targets': 40}, seqio.LMFeatureConverter
     cfg = datasets.DatasetConfig(
         task_of(folder, name), lengths, 'train', 8, True, 5, shard_by='rows'
