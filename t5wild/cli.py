@@ -69,6 +69,10 @@ COMMANDS = {
         module='t5wild.convert',
         summary='make a checkpoint of T5X one of t5wild, scanned or not',
     ),
+    'migrate': Command(
+        module='t5wild.compat.migrate_command',
+        summary='say what of a T5X project runs unchanged, and what is missing',
+    ),
     'run': Command(
         module='t5wild.compat.run',
         summary="run a script that imports t5x, with t5wild's objects",

@@ -45,7 +45,7 @@ class AliasModule(types.ModuleType):
     """
     places = t5x_alias.aliases(self.__name__)
     if name not in places:
-      raise AttributeError(_unknown(self.__name__, name, places), name=name)
+      raise AttributeError(unknown_name(self.__name__, name, places), name=name)
     place, _, new_name = places[name].partition(':')
     value = getattr(importlib.import_module(place), new_name)
     setattr(self, name, value)
@@ -63,7 +63,14 @@ class _Loader(importlib.abc.Loader):
   def create_module(
       self, spec: importlib.machinery.ModuleSpec
   ) -> AliasModule:
-    return AliasModule(spec.name, f'Names of {spec.name}, as t5wild has them.')
+    module = AliasModule(
+        spec.name, f'Names of {spec.name}, as t5wild has them.'
+    )
+    # Without it `from t5x.models import *` would find nothing.
+    module.__all__ = [
+        name for name in t5x_alias.aliases(spec.name) if name[0] != '_'
+    ]
+    return module
 
   def exec_module(self, module: types.ModuleType) -> None:
     place = t5x_alias.imported_with(module.__name__)
@@ -98,7 +105,7 @@ class AliasFinder(importlib.abc.MetaPathFinder):
       return spec
     if self.other_folders:  # perhaps a module that a fork of T5X has added
       return None
-    raise ModuleNotFoundError(_absent(fullname), name=fullname)
+    raise ModuleNotFoundError(absent_module(fullname), name=fullname)
 
 
 def install(*, hide: bool | None = None) -> None:
@@ -165,7 +172,8 @@ def _hint(old: str, new: str) -> None:
     logging.info('%s is now %s', old, new)
 
 
-def _unknown(module: str, name: str, places: dict[str, str]) -> str:
+def unknown_name(module: str, name: str, places: dict[str, str]) -> str:
+  """Why a module of T5X has no such name here, and what to do."""
   close = difflib.get_close_matches(name, places, 1)
   hint = f'; did you mean {close[0]!r}?' if close else ''
   return (
@@ -175,7 +183,7 @@ def _unknown(module: str, name: str, places: dict[str, str]) -> str:
   )
 
 
-def _absent(module: str) -> str:
+def absent_module(module: str) -> str:
   """Why a module of T5X cannot be imported, and what to do."""
   for prefix, reason in t5x_alias.ABSENT.items():
     if f'{module}.'.startswith(f'{prefix}.'):

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import dataclasses
 import difflib
-import importlib.util
 import os
 import pathlib
 import tokenize
 from typing import Any
 
 from gin import config_parser
+
+from t5wild.gin_config import module_search
 
 COMMAND_LINE = 'command line'
 _SOURCES: list[Callable[[str], str | None]] = []
@@ -308,15 +309,11 @@ def _place(location: config_parser.Location) -> Place:
 
 
 def _find_in_packages(path: str) -> str | None:
-  """A gin file inside an importable package, without importing the last."""
+  """A gin file inside an importable package, none of which is imported."""
   *parts, file = pathlib.PurePosixPath(path).parts
   if not parts or not all(part.isidentifier() for part in parts):
     return None
-  try:
-    spec = importlib.util.find_spec('.'.join(parts))
-  except (ImportError, ValueError):
-    return None
-  for folder in (spec.submodule_search_locations or []) if spec else []:
+  for folder in module_search.folders('.'.join(parts)):
     candidate = os.path.join(folder, file)
     if os.path.isfile(candidate):
       return candidate

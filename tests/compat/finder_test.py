@@ -9,6 +9,7 @@ import sys
 from absl import logging
 import pytest
 
+from t5wild import losses
 from t5wild.compat import finder
 from t5wild.compat import t5x_alias
 
@@ -197,3 +198,11 @@ print(utils.DatasetConfig.__name__)
 """,
       cwd=tmp_path,
   ) == 'DatasetConfig\n'
+
+
+def test_a_star_import_brings_the_public_names(t5x_names):
+  names = {}
+  exec('from t5x.losses import *', names)
+  ours = losses.cross_entropy_with_logits
+  assert names['cross_entropy_with_logits'] is ours
+  assert '_sum_weights_per_segment' not in names

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild migrate`: exit codes, counts, text and JSON say the same."""
+
+import json
+
+import pytest
+
+from t5wild import cli
+from t5wild import exit_codes
+
+_GOOD = 'from t5x import utils\nutils.DatasetConfig\n'
+_BAD = 'from t5x import utils\nutils.Nothing\n'
+
+
+@pytest.fixture
+def folder(t5x_names, tmp_path):
+  (tmp_path / 'good.py').write_text(_GOOD)
+  return tmp_path
+
+
+def test_the_exit_code_is_0_where_all_run_and_1_otherwise(folder, capsys):
+  assert cli.main(['migrate', str(folder)]) == exit_codes.DONE.code
+  assert 'Python files: 1 of 1 run unchanged\n' in capsys.readouterr().out
+  (folder / 'bad.py').write_text(_BAD)
+  assert cli.main(['migrate', str(folder)]) == 1
+  shown = capsys.readouterr().out
+  assert 'Python files: 1 of 2 run unchanged, 1 do not run\n' in shown
+  assert f'{folder}/bad.py:2: utils.Nothing\n' in shown
+  assert 'line 2: t5x.utils.DatasetConfig is t5wild.data.Data' in shown
+
+
+def test_brief_is_a_line_a_file_and_the_counts(folder, capsys):
+  (folder / 'bad.py').write_text(_BAD)
+  assert cli.main(['migrate', '--brief', str(folder)]) == 1
+  assert capsys.readouterr().out.splitlines() == [
+      f'{folder}/bad.py: does not run',
+      f'{folder}/good.py: runs unchanged',
+      '',
+      'Python files: 1 of 2 run unchanged, 1 do not run',
+  ]
+
+
+def test_json_has_every_fault_and_the_counts(folder, capsys):
+  (folder / 'bad.py').write_text(_BAD)
+  assert cli.main(['migrate', '--json', str(folder)]) == 1
+  told = json.loads(capsys.readouterr().out)
+  bad, good = told['files']
+  assert bad['verdict'] == 'does not run'
+  assert [(f['line'], f['text']) for f in bad['faults']] == [
+      (2, 'utils.Nothing')
+  ]
+  assert good['names'] == [{
+      'line': 2,
+      't5x': 't5x.utils.DatasetConfig',
+      't5wild': 't5wild.data.DatasetConfig',
+  }]
+  assert told['summary']['python']['runs unchanged'] == 1
+  assert told['summary']['python']['files'] == 2
+
+
+def test_a_path_that_is_not_there_is_refused(folder, capsys):
+  code = cli.main(['migrate', str(folder / 'no.gin')])
+  assert code == exit_codes.BAD_CONFIG.code
+  shown = capsys.readouterr().err
+  assert 'no.gin' in shown
+  assert 'expected: ' in shown
+
+
+def test_a_folder_without_anything_of_t5x_is_refused(folder, capsys):
+  (folder / 'good.py').unlink()
+  assert cli.main(['migrate', str(folder)]) == exit_codes.BAD_CONFIG.code
+  assert 'nothing of T5X' in capsys.readouterr().err
