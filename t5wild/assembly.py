@@ -63,13 +63,16 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
         partitioner=plan.partitioner,
     )
     info = model_info.describe(states, plan.partitioner)
-  if plan.dry_run:
-    _dry_run(plan, data, states, info, trainer_rng)
-    return 0, states.global_train_state_shape
-  with ledger.span('restore'), _as_bad_plan():
     make_trainer = functools.partial(
         _make_trainer, plan, data, states, trainer_rng
     )
+    # What only a trainer can refuse is refused before states are made or read.
+    abstract = make_trainer(states.global_train_state_shape)
+    abstract.check_train_batch(data.abstract_batch())
+  if plan.dry_run:
+    _dry_run(plan, data, info, abstract)
+    return 0, states.global_train_state_shape
+  with ledger.span('restore'), _as_bad_plan():
     ahead = compile_ahead.CompileAhead(
         make_trainer,
         state_shape=states.global_train_state_shape,
@@ -105,12 +108,9 @@ def _make_trainer(plan, data, states, rng, train_state):
   )
 
 
-def _dry_run(plan, data, states, info, rng) -> None:
+def _dry_run(plan, data, info, trainer) -> None:
   """Compiles the step for shapes alone, and prints what a run would need."""
   with _as_bad_plan():
-    trainer = _make_trainer(
-        plan, data, states, rng, states.global_train_state_shape
-    )
     start = time.perf_counter()
     compiled = trainer.compile_train(data.abstract_batch())
   model_info.print_dry_run(
@@ -249,7 +249,7 @@ class _Session:
   def fit(self, ahead: compile_ahead.CompileAhead) -> int:
     """Runs the loop with the step compiled ahead; returns the last step."""
     evaluators = self._make_evaluators()
-    profiler = self._plan.profiler_cls(self._run_dir.profile)
+    profiler = self._plan.profiler_cls(self._sinks.run_dir.profile)
     actions = run_actions.RunActions(
         trainer=self._trainer,
         train_metrics=self._metrics,
@@ -315,7 +315,9 @@ class _Session:
     if not self._is_resumed:
       return recall.Past((), last_step=self._first_step, names=names)
     return recall.Past.read(
-        self._run_dir.metrics_jsonl, last_step=self._first_step, names=names
+        self._sinks.run_dir.metrics_jsonl,
+        last_step=self._first_step,
+        names=names,
     )
 
   def _must_evaluate_first(self, past: recall.Past | None) -> bool:

@@ -37,6 +37,11 @@ class RunDir:
     """The MODEL_DIR itself."""
     return self.path
 
+  @property
+  def is_bucket(self) -> bool:
+    """Whether it is a URL, where files are written whole or not at all."""
+    return '://' in self.path
+
   def join(self, *names: str) -> str:
     """Path of a name under the MODEL_DIR."""
     return '/'.join((self.path, *names))
@@ -104,3 +109,20 @@ def checkpoint_step(name: str) -> int | None:
   """Step of a checkpoint folder's name or path; None if it is not one."""
   match = _CHECKPOINT.match(name.rstrip('/').rsplit('/', 1)[-1])
   return int(match.group(1)) if match else None
+
+
+def why_unwritable(folder: str | os.PathLike[str]) -> str | None:
+  """Says why a local folder, there or to be made, cannot be written to.
+
+  As far as looking tells, and writing nothing; None: nothing speaks against it.
+  """
+  if '://' in os.fspath(folder):
+    return None
+  there = os.path.abspath(folder)
+  while not os.path.lexists(there):
+    there = os.path.dirname(there)
+  if not os.path.isdir(there):
+    return f'{there} is no folder'
+  if not os.access(there, os.W_OK | os.X_OK):
+    return f'this user may not write to {there}'
+  return None

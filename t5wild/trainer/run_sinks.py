@@ -8,6 +8,7 @@ import logging
 import jax
 
 from t5wild import run_dir as run_dir_lib
+from t5wild.trainer import bucket_mirror
 from t5wild.trainer import sinks
 from t5wild.vitals import goodput
 
@@ -17,6 +18,10 @@ class RunSinks:
 
   Only the writing process has sinks: metrics are reduced over all devices, so
   every process would write the same.
+
+  Attributes:
+    run_dir: Where records, events and traces are written: the run's directory,
+      or local files that are sent there when it is a bucket.
   """
 
   def __init__(
@@ -29,11 +34,15 @@ class RunSinks:
       total_steps: Step at which the progress line is done.
       is_writer: Whether this process writes.
     """
-    self._run_dir = run_dir
+    self.run_dir = run_dir
     self._shared: list[sinks.Sink] = []
     self._of: dict[str, Sequence[sinks.Sink]] = {}
     self._is_writer = is_writer
     if is_writer:
+      mirrors = []
+      if run_dir.is_bucket:
+        mirrors = [bucket_mirror.BucketMirror(run_dir)]
+        self.run_dir = run_dir = mirrors[0].run_dir
       on_cpu = jax.devices()[0].platform == 'cpu'
       self._shared = [
           sinks.JsonlSink(run_dir.metrics_jsonl),
@@ -41,6 +50,7 @@ class RunSinks:
               total_steps=total_steps,
               mfu_note='of measured CPU peak' if on_cpu else '',
           ),
+          *mirrors,  # closed last: sends what the others have written
       ]
 
   def of(self, collection: str) -> Sequence[sinks.Sink]:
@@ -51,7 +61,7 @@ class RunSinks:
       self._of[collection] = (
           *self._shared,
           sinks.TensorBoardSink(
-              self._run_dir.summaries(collection), collection=collection
+              self.run_dir.summaries(collection), collection=collection
           ),
       )
     return self._of[collection]

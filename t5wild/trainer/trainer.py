@@ -143,12 +143,20 @@ class BaseTrainer(abc.ABC):
   def _partitioned_eval_step(self) -> PartitionedEvalCallable:
     """Partitioned (state, batch) -> metrics."""
 
+  def check_train_batch(self, batch: Batch) -> None:
+    """Raises ValueError where no step could take batches like `batch`."""
+    del batch  # any will do here
+
   def compile_train(self, batch: Batch) -> PartitionedTrainCallable:
     """Compiles the training step for batches like `batch`, and returns it.
 
     Args:
       batch: Global batch of arrays or ShapeDtypeStructs.
+
+    Raises:
+      ValueError: As `check_train_batch`.
     """
+    self.check_train_batch(batch)
     self._compiled_train_step = self._partitioner.compile(
         self._partitioned_train_step, self.train_state, batch
     )
@@ -309,14 +317,7 @@ class Trainer(BaseTrainer):
   ):
     """Keeps the parts; compiles nothing yet.
 
-    Args:
-      model: See `BaseTrainer`.
-      train_state: See `BaseTrainer`.
-      partitioner: See `BaseTrainer`.
-      eval_names: See `BaseTrainer`.
-      summary_dir: See `BaseTrainer`.
-      train_state_axes: See `BaseTrainer`.
-      rng: See `BaseTrainer`.
+    Args: `BaseTrainer`'s, and
       learning_rate_fn: Step -> learning rate.
       num_microbatches: Parts of a batch that are in memory one at a time; None
         or 1 takes the batch whole.
@@ -344,18 +345,13 @@ class Trainer(BaseTrainer):
     self._weight_metrics_computer = weight_metrics_computer
     self._microbatch_semantics = microbatch_semantics
 
-  def compile_train(self, batch: Batch) -> PartitionedTrainCallable:
-    """Compiles the training step; see `BaseTrainer.compile_train`.
-
-    Raises:
-      ValueError: When the batch is not divisible by microbatches and devices.
-    """
+  def check_train_batch(self, batch: Batch) -> None:
+    """Refuses a batch not divisible by microbatches and devices."""
     microbatches.check_divisible(
         next(iter(batch.values())).shape[0],
         num_microbatches=self._num_microbatches,
         data_shards=self._partitioner.data_mesh_size,
     )
-    return super().compile_train(batch)
 
   @functools.cached_property
   def _partitioned_train_step(self) -> PartitionedTrainCallable:
