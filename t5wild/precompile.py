@@ -20,6 +20,7 @@ import jax
 
 from t5wild import command_line
 from t5wild.data import datasets
+from t5wild.models import seqio_class
 from t5wild.trainer import initializer
 from t5wild.trainer import model_info
 from t5wild.trainer import trainer as trainer_lib
@@ -66,7 +67,7 @@ def precompile(  # T5X's signature
   spec = datasets.make_train_reader(
       train_dataset_cfg,
       data_layout=layout,
-      feature_converter_cls=model.FEATURE_CONVERTER_CLS,
+      feature_converter_cls=seqio_class.converter_class_of(model),
       get_dataset_fn=get_dataset_fn,
   ).element_spec
   batch = {

@@ -15,6 +15,7 @@ from t5wild import training_plan
 from t5wild.data import datasets
 from t5wild.data import eval_batches
 from t5wild.models import base as models_base
+from t5wild.models import seqio_class
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
 
@@ -92,7 +93,7 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
   reader = datasets.make_train_reader(
       cfg,
       data_layout=layout,
-      feature_converter_cls=plan.model.FEATURE_CONVERTER_CLS,
+      feature_converter_cls=_converter_class(plan),
       get_dataset_fn=plan.get_dataset_fn,
   )
   logging.log(
@@ -114,12 +115,19 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
   )
 
 
+def _converter_class(plan: training_plan.TrainingPlan) -> Any:
+  if plan.get_dataset_fn or plan.train_eval_get_dataset_fn:
+    # Code written for T5X may ask which class it is.
+    return plan.model.FEATURE_CONVERTER_CLS
+  return seqio_class.converter_class_of(plan.model)
+
+
 def _open_eval_data(plan: training_plan.TrainingPlan) -> Mapping[str, Any]:
   cfg = plan.train_eval_dataset_cfg
   if cfg is None:
     return {}
   layout = plan.partitioner.get_data_layout(cfg.batch_size)
-  converter = plan.model.FEATURE_CONVERTER_CLS
+  converter = _converter_class(plan)
   if plan.train_eval_get_dataset_fn is None:
     return datasets.make_eval_batches(
         cfg,

@@ -55,3 +55,16 @@ class LazySeqioClass:
           '`feature_converter_cls`'
       ) from error
     return getattr(seqio, self._name)
+
+
+def converter_class_of(model: Any) -> Any:
+  """The class that converts features for a model; imports nothing.
+
+  Where it is one of seqio's, the stand-in: data that needs no conversion is
+  read where there is no seqio.
+  """
+  of_class = type(model).FEATURE_CONVERTER_CLS
+  is_own = 'FEATURE_CONVERTER_CLS' in getattr(model, '__dict__', {})
+  if isinstance(of_class, LazySeqioClass) and not is_own:
+    return of_class
+  return model.FEATURE_CONVERTER_CLS

@@ -10,6 +10,7 @@ import types
 import pytest
 
 from t5wild.models import encoder_decoder
+from t5wild.models import seqio_class
 
 
 class _Converter:
@@ -49,6 +50,18 @@ def test_converter_of_a_subclass_or_an_argument_wins(monkeypatch):
       None, None, None, None, feature_converter_cls=_Converter
   )
   assert given.FEATURE_CONVERTER_CLS is _Converter
+
+
+def test_converter_for_data_without_conversion_needs_no_seqio(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'seqio', None)
+  plain = encoder_decoder.EncoderDecoderModel(None, None, None, None)
+  found = seqio_class.converter_class_of(plain)
+  with pytest.raises(ImportError, match='pip install seqio'):
+    found(pack=True)
+  given = encoder_decoder.EncoderDecoderModel(
+      None, None, None, None, feature_converter_cls=_Converter
+  )
+  assert seqio_class.converter_class_of(given) is _Converter
 
 
 def test_converter_without_seqio_is_an_error_that_names_the_mend(monkeypatch):
