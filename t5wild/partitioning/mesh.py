@@ -47,9 +47,9 @@ def select_devices(
       one; None takes what JAX finds.
 
   Raises:
-    ValueError: unknown platform name.
-    RuntimeError: the platform asked for is not there. JAX would fall back to
-      the CPU with a warning, and a run would crawl for hours unnoticed.
+    ValueError: unknown platform name, or the platform asked for is not there.
+      JAX would fall back to the CPU with a warning, and a run would crawl for
+      hours unnoticed.
   """
   if platform is not None and platform not in _PLATFORM_OF_NAME:
     raise ValueError(
@@ -60,7 +60,7 @@ def select_devices(
   try:
     devices = jax.devices(backend)
   except RuntimeError as error:
-    raise RuntimeError(
+    raise ValueError(
         f'JAX has no devices of backend {backend!r}: {error}\n'
         'Expected an installed and visible backend.\n'
         'Run `t5wild doctor` to see what JAX finds and what is missing, or '
@@ -69,7 +69,7 @@ def select_devices(
   found = devices[0].platform
   wanted = _PLATFORM_OF_NAME.get(platform, found)
   if found != wanted:
-    raise RuntimeError(
+    raise ValueError(
         f'This run asks for {platform!r} and JAX found {len(devices)} '
         f'{found!r} device(s): {devices[0].device_kind}.\n'
         f'Expected devices of platform {wanted!r}.\n'

@@ -212,7 +212,7 @@ def test_two_tpu_slices_are_split_over_data():
 
 
 def test_a_platform_asked_for_and_not_got_is_an_error():
-  with pytest.raises(RuntimeError) as caught:
+  with pytest.raises(ValueError) as caught:
     mesh.select_devices(platform='gpu')
   assert "'cpu'" in str(caught.value) and 't5wild doctor' in str(caught.value)
   with pytest.raises(ValueError, match="'gpus'"):
@@ -221,5 +221,5 @@ def test_a_platform_asked_for_and_not_got_is_an_error():
 
 
 def test_a_backend_that_is_not_installed_is_an_error_with_the_mend():
-  with pytest.raises(RuntimeError, match='t5wild doctor'):
+  with pytest.raises(ValueError, match='t5wild doctor'):
     mesh.select_devices('tpu')

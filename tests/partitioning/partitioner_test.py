@@ -347,7 +347,7 @@ def test_numbers_of_dimensions_beside_rules_are_not_ignored():
 
 
 def test_a_platform_that_is_not_there_is_refused_when_the_mesh_is_made():
-  with pytest.raises(RuntimeError, match="asks for 'tpu'"):
+  with pytest.raises(ValueError, match="asks for 'tpu'"):
     _ = partitioning.PjitPartitioner(platform='tpu').mesh
 
 
