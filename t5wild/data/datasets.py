@@ -12,10 +12,6 @@ import logging
 import time
 from typing import Any
 
-import jax
-from jax.experimental import multihost_utils
-import numpy as np
-
 from t5wild.data import argument_checks
 from t5wild.data import custom_reader
 from t5wild.data import eval_batches
@@ -23,6 +19,7 @@ from t5wild.data import live_reader
 from t5wild.data import pipelines
 from t5wild.data import providers
 from t5wild.data import reader_protocol
+from t5wild.partitioning import distributed
 
 # Reachable here, where a data set's users look for them.
 Reader = reader_protocol.Reader
@@ -90,11 +87,8 @@ class DatasetConfig:
 
 
 def _draw_seed() -> int:
-  """A seed from the clock, the same on all hosts."""
-  seed = np.int32(time.time())
-  if jax.process_count() > 1:
-    seed = multihost_utils.broadcast_one_to_all(seed)
-  return int(seed)
+  """A seed from the clock of process 0, the same on all hosts."""
+  return distributed.meet('seed of the data', value=int(time.time()))[0]
 
 
 def _make_dataset(
