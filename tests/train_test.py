@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 
+from absl import flags
+from absl.testing import flagsaver
 import pytest
 
 from t5wild import command_line
@@ -54,6 +56,24 @@ def test_an_unknown_flag_is_a_bad_config(flag, capsys):
   assert 'Try --help' in capsys.readouterr().err
 
 
+def test_flags_that_t5x_users_pass_are_taken(monkeypatch):
+  _start_with(lambda dry_run: None, monkeypatch)
+  with flagsaver.flagsaver():
+    code = train_module.run([
+        't5wild train', '--gin_file=a.gin', '--gin.A=1', '--gin_bindings=B = 2',
+        '--gin_search_paths=/x,/y', '--logtostderr', '--alsologtostderr',
+        '--jax_backend=cpu', '--jax_backend_target=x', '--jax_xla_backend=x',
+        '--tfds_data_dir=/tfds', '--multiprocess_gpu', '--process_count=2',
+        '--process_index=0', '--coordinator_address=a:1', '--dry_run',
+    ])  # fmt: skip
+    values = flags.FLAGS
+    assert values.gin_bindings == ['A = 1', 'B = 2']
+    assert values.gin_search_paths == ['/x', '/y']
+    assert values.logtostderr and values.alsologtostderr
+    assert values.multiprocess_gpu and values.process_count == 2
+  assert code == 0
+
+
 @pytest.mark.parametrize('kind', [FileNotFoundError, KeyError, TypeError])
 def test_arguments_that_cannot_be_made_are_a_bad_config(
     kind, monkeypatch, capsys
@@ -90,6 +110,7 @@ def test_an_error_nobody_foresaw_is_not_taken_for_a_bad_config(monkeypatch):
 def _start_with(function, monkeypatch):
   monkeypatch.setattr(command_line, 'start_processes', lambda: None)
   monkeypatch.setattr(command_line, 'parse_gin', lambda **objects: None)
+  monkeypatch.setattr(command_line, 'use_data_dirs', lambda: None)
   monkeypatch.setattr(train_module.compilation_cache, 'start', lambda: None)
   monkeypatch.setattr(
       train_module.gin, 'get_configurable', lambda unused: function

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from absl import logging
 import jax
 from jax.sharding import PartitionSpec
 
@@ -29,6 +30,22 @@ def check_num_microbatches(num_microbatches: Any) -> None:
     raise ValueError(
         f'num_microbatches is {num_microbatches!r}, expected None or an '
         'integer of at least 1: set trainer.Trainer.num_microbatches'
+    )
+
+
+def tell_semantics(num_microbatches: int | None, semantics: str) -> None:
+  """Tells, once, of numbers that depend on how a batch is taken apart."""
+  if semantics == 't5x' and (num_microbatches or 1) > 1:
+    logging.log_first_n(
+        logging.WARNING,
+        'As in T5X each of the %d microbatches has a loss normaliser and '
+        'dropout keys of its own: a special normaliser, such as '
+        'NUM_REAL_TARGET_TOKENS, makes gradients about %d times those of the '
+        "whole batch. Set trainer.Trainer.microbatch_semantics to 'global' for "
+        'numbers that do not depend on num_microbatches.',
+        1,
+        num_microbatches,
+        num_microbatches,
     )
 
 

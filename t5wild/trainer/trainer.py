@@ -331,6 +331,7 @@ class Trainer(BaseTrainer):
     """
     microbatches.check_semantics(microbatch_semantics)
     microbatches.check_num_microbatches(num_microbatches)
+    microbatches.tell_semantics(num_microbatches, microbatch_semantics)
     super().__init__(
         model=model,
         train_state=train_state,

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How batches are split, and what is refused before."""
 
+import logging
+
+from absl import logging as absl_logging
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -60,3 +63,21 @@ def test_batches_must_fill_every_device_in_every_microbatch():
     microbatches.check_divisible(20, num_microbatches=2, data_shards=8)
   with pytest.raises(ValueError, match='set BATCH_SIZE to 8'):
     microbatches.check_divisible(2, num_microbatches=None, data_shards=8)
+
+
+@pytest.mark.parametrize(
+    ('number', 'semantics', 'is_told'),
+    [(4, 't5x', True), (4, 'global', False), (1, 't5x', False)],
+)
+def test_numbers_that_depend_on_the_microbatches_are_told(
+    number, semantics, is_told, monkeypatch, caplog
+):
+  monkeypatch.setattr(
+      absl_logging,
+      'log_first_n',
+      lambda level, message, n, *args: absl_logging.log(level, message, *args),
+  )
+  with caplog.at_level(logging.WARNING, logger='absl'):
+    microbatches.tell_semantics(number, semantics)
+  said = ' '.join(record.getMessage() for record in caplog.records)
+  assert ("'global'" in said and '4 microbatches' in said) is is_told
