@@ -15,6 +15,7 @@ from t5wild import evaluator
 from t5wild import gin_utils
 from t5wild.checkpoints import transforms
 from t5wild.data import datasets
+from t5wild.evaluating import log
 from t5wild.evaluating import of_run
 from t5wild.evaluating import plan as plan_lib
 from t5wild.evaluating import session
@@ -177,6 +178,7 @@ def run(argv: Sequence[str]) -> int:
       for_the_user=(
           session.BadEvaluationError, transforms.DifferentModelError
       ),
+      not_written=(log.NotWrittenError,),
   )
 
 

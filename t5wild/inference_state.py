@@ -7,8 +7,11 @@ Nothing of an optimizer is made or read, so the memory is the parameters' own.
 
 from collections.abc import Callable, Mapping
 import dataclasses
+import datetime
+import json
 from typing import Any
 
+from etils import epath
 import jax
 
 from t5wild import train_state as train_state_lib
@@ -19,6 +22,9 @@ from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import initializer
+
+# Orbax writes it into each checkpoint, with the time of the save.
+_METADATA = '_CHECKPOINT_METADATA'
 
 
 class InferenceStates:
@@ -143,3 +149,17 @@ def checkpoint_of_step(run: str, step: int | None = None) -> str:
         'Choose one of these, or leave the step out for the newest.'
     )
   return steps.get_checkpoint_dir(run, step)
+
+
+def identity_of(checkpoint: str) -> str:
+  """Returns what tells a checkpoint from others, wherever it was moved.
+
+  That is its name and when it was saved; a path for those that do not know.
+  """
+  file = epath.Path(checkpoint) / _METADATA
+  try:
+    saved = json.loads(file.read_text())['init_timestamp_nsecs']
+    when = datetime.datetime.fromtimestamp(saved / 1e9, datetime.UTC)
+  except (OSError, LookupError, TypeError, ValueError):
+    return checkpoint
+  return f'{file.parent.name} saved {when.isoformat()}'

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inference states: parameters of a checkpoint, and nothing else."""
 
+import shutil
+
 import jax
 import numpy as np
 import pytest
@@ -103,3 +105,21 @@ def test_no_checkpoint_is_an_error(tmp_path):
 def test_what_is_made_from_scratch_needs_a_seed(run):
   with pytest.raises(ValueError, match='fallback_init_rng is None'):
     _states(run, fallback_to_scratch=True)
+
+
+def test_a_checkpoint_is_known_by_its_save_wherever_it_is(run, tmp_path):
+  checkpoint = inference_state.checkpoint_of_step(str(run), 5)
+  name = inference_state.identity_of(checkpoint)
+  assert name.startswith('checkpoint_5 saved 20')
+  moved = shutil.copytree(checkpoint, tmp_path / 'moved' / 'checkpoint_5')
+  assert inference_state.identity_of(str(moved)) == name
+  of_2 = inference_state.checkpoint_of_step(str(run), 2)
+  saved_anew = shutil.copytree(of_2, tmp_path / 'anew' / 'checkpoint_5')
+  assert inference_state.identity_of(str(saved_anew)) != name
+
+
+@pytest.mark.parametrize('text', [None, '', '[]', '{}', '{"a": '])
+def test_a_checkpoint_that_knows_no_time_is_known_by_its_path(tmp_path, text):
+  if text is not None:
+    (tmp_path / '_CHECKPOINT_METADATA').write_text(text)
+  assert inference_state.identity_of(str(tmp_path)) == str(tmp_path)

@@ -121,11 +121,19 @@ class _Session:
         continue
       if not evaluators:
         # Not before: what cannot be restored must not claim the directory.
-        self._open_writers()
+        try:
+          self._open_writers()
+        except OSError as error:
+          raise BadEvaluationError(str(self._log.unwritable(error))) from None
         evaluators = self._make_evaluators()
       metrics = self._evaluate(evaluators)
       if jax.process_index() == 0:
-        self._log.add(step=self._step, checkpoint=path, metrics=metrics)
+        self._log.add(
+            step=self._step,
+            checkpoint=path,
+            identity=inference_state.identity_of(path),
+            metrics=metrics,
+        )
       yield path, metrics
     for evaluator in evaluators.values():
       evaluator.close()
@@ -139,7 +147,10 @@ class _Session:
   def _is_done(self, path: str) -> bool:
     # Process 0 wrote the log, and knows it best.
     return distributed.meet(
-        'evaluated checkpoints', value=self._log.is_done(path, self.tasks)
+        'evaluated checkpoints',
+        value=self._log.is_done(
+            inference_state.identity_of(path), self.tasks
+        ),
     )[0]
 
   def _restore(self, path: str) -> bool:
@@ -294,12 +305,20 @@ def _identity(plan, provider) -> dict[str, Any]:
   if restore.mode == 'specific':
     paths = [os.path.dirname(path) for path in paths]
   return {
-      'run': sorted(set(paths)),
+      'run': sorted({_seen_from(plan.output_dir, path) for path in paths}),
       'task': provider.name,
       'split': cfg.split,
       'lengths': cfg.task_feature_lengths and dict(cfg.task_feature_lengths),
       'settings': list(plan.settings),
   }
+
+
+def _seen_from(output_dir: str, run: str) -> str:
+  """A run as seen from a directory within it, which may be moved with it."""
+  inside = steps.absolute_path(output_dir)
+  if steps.is_bucket(run) or not inside.startswith(f'{run}{os.sep}'):
+    return run
+  return os.path.relpath(run, inside)
 
 
 def _check_data(plan: plan_lib.EvaluationPlan) -> None:

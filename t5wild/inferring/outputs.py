@@ -16,6 +16,7 @@ from typing import Any, IO
 
 from etils import epath
 
+from t5wild import run_dir
 from t5wild.inferring import output_lock
 from t5wild.partitioning import distributed
 
@@ -166,14 +167,9 @@ class Output:
 
   def _check_place(self) -> None:
     """Refuses a folder that cannot be written, as far as looking tells."""
-    if '://' in os.fspath(self._directory):
-      return
-    there = os.path.abspath(self._directory)
-    while not os.path.lexists(there):
-      there = os.path.dirname(there)
-    if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK):
-      what = 'is not to be written' if os.path.isdir(there) else 'is no folder'
-      raise self._unwritable(f'{there} {what}')
+    why = run_dir.why_unwritable(self._directory)
+    if why is not None:
+      raise self._unwritable(why)
 
   def _unwritable(self, why: object) -> BadOutputError:
     return BadOutputError(
@@ -209,7 +205,7 @@ class Output:
           'time. Wait until it ends, or choose another output.'
       ) from None
     except OSError as error:
-      raise self._unwritable(error) from error
+      raise self._unwritable(error) from None  # all is said
     return is_complete, digests
 
   def _check_same(self, path: epath.Path) -> None:

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
+import io
 import os
 import shutil
 import sys
@@ -152,6 +153,8 @@ class RunCommand:
           'output_name': name,
       }
       return
+    if isinstance(sys.stdout, io.TextIOWrapper):  # not a notebook's
+      sys.stdout.reconfigure(encoding='utf-8')  # as JSON is, in any locale
     with tempfile.TemporaryDirectory() as folder:
       yield {
           **arguments,
@@ -219,10 +222,9 @@ class RunCommand:
 def _write_and_show(path: str, *arguments: Any) -> None:
   """Writes a chunk, then to standard output."""
   writing.write_inferences_to_file(path, *arguments)
+  with open(path, encoding='utf-8') as file:
+    shutil.copyfileobj(file, sys.stdout)
   sys.stdout.flush()
-  with open(path, 'rb') as file:  # bytes: lines are UTF-8 whatever the locale
-    shutil.copyfileobj(file, sys.stdout.buffer)
-  sys.stdout.buffer.flush()
 
 
 def _prompts() -> Iterator[str]:

@@ -10,6 +10,7 @@ import hashlib
 import re
 from typing import Any
 
+from t5wild import inference_state
 from t5wild.inferring import session
 from t5wild.models import base as models_base
 
@@ -27,7 +28,7 @@ def describe(
   return {
       'bindings': list(bindings),
       'mode': plan.mode,
-      'checkpoint': checkpoint,
+      'checkpoint': inference_state.identity_of(checkpoint),
       'model': _digest(plan.model),
       'decoding': _function(getattr(plan.model, 'decode_fn', None)),
       'task_feature_lengths': dict(plan.lengths),
