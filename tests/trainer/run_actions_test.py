@@ -132,6 +132,15 @@ def test_parameters_that_are_not_finite_are_never_saved():
   assert saved == [6]
 
 
+def test_a_save_that_failed_is_tried_again_after_the_first_step_it_is_due_at():
+  saved = []
+  actions = _with_params({}, {'w': jnp.ones(3)}, saved)
+  actions._saves.retry_is_due = lambda: not saved and step >= 3
+  for step in range(1, 6):
+    assert not actions.after_step(step, {})
+  assert saved == [3]
+
+
 def test_an_action_on_a_metric_that_is_not_there_ends_the_run_but_is_no_loss():
   saved = []
   actions = _with_params(
