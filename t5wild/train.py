@@ -156,6 +156,8 @@ def run(argv: Sequence[str]) -> int:
   try:
     command_line.use_data_dirs()
     gin.get_configurable(train)(dry_run=flags.FLAGS.dry_run)
+  except KeyboardInterrupt:
+    return command_line.interrupted()
   except preemption.Preempted as error:
     logging.warning('%s', error)
     return exit_codes.PREEMPTED.code

@@ -173,3 +173,15 @@ def test_a_reader_that_goes_away_ends_a_binary_without_a_word():
   assert process.returncode == 128 + signal.SIGPIPE
   assert 'Traceback' not in said
   assert 'Error' not in said
+
+
+def test_ctrl_c_ends_training_in_one_line(monkeypatch, capsys):
+  def interrupt(*unused, **unused_too):
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(command_line, 'parse_gin', lambda **_: None)
+  monkeypatch.setattr(
+      train_module.gin, 'get_configurable', lambda _: interrupt
+  )
+  assert train_module.run(['t5wild train', '--gin_file=x']) == 130
+  assert capsys.readouterr().err.startswith('Stopped by Ctrl-C. The same')
