@@ -89,6 +89,15 @@ def check(
   )
 
 
+def read(
+    path: str, search_paths: Sequence[str] = ()
+) -> tuple[reader.GinFile, findings.Report]:
+  """One gin file that runs, and what its names mean."""
+  folders = [*search_paths, *map(str, pathlib.Path(path).resolve().parents)]
+  file = reader.read_file(path, search_paths=folders)
+  return file, lint_lib.lint([file], load=_Modules(folders).load)
+
+
 def real(path: str) -> str:
   """The path by which two names of one file are known to be one."""
   return str(pathlib.Path(path).resolve())

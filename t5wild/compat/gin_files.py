@@ -52,6 +52,8 @@ _FOLDERS: Mapping[str, _Folder] = {
     't5x/examples/scalable_t5': _Folder(('mt5', 't5_1_1'), _SCANNED),
     't5x/contrib/gpu/t5': _Folder(('byt5', 'mt5', 't5_1_0', 't5_1_1')),
 }
+# The network that this folder imports is ours as it stands.
+_SAME_NETWORK = 't5x/examples/t5'
 # T5X's smallest network has this family's vocabulary in every folder.
 _FAMILY_OF_TINY = 't5_1_1'
 # Folders whose files are those of another.
@@ -82,6 +84,22 @@ def text_of(path: str) -> str | None:
   )
   text = _in_words_of_t5x(text, 'models', root)
   return text + variant.added if name == 'base.gin' else text
+
+
+def path_of_ours(path: str) -> str | None:
+  """The path among our own files of what T5X has at `path`.
+
+  None where ours has other values, so that it is no substitute.
+  """
+  folder, name = posixpath.split(posixpath.normpath(path))
+  root, family = posixpath.split(folder)
+  if folder in _SAME and not folder.endswith('/runs'):
+    ours = f'{_SAME[folder]}/{name}'
+  elif root == _SAME_NETWORK and family in _FOLDERS[root].families:
+    ours = f'models/{_FAMILY_OF_TINY if name == "tiny.gin" else family}/{name}'
+  else:
+    return None
+  return ours if (reader.gin_root() / ours).is_file() else None
 
 
 def paths() -> list[str]:

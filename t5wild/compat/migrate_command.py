@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`t5wild migrate PATH...`: what of a T5X project runs here, what is missing.
 
-Nothing of what is read is run, and nothing is written.
+Nothing of what is read is run; nothing is written but by --write.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import sys
 
 from t5wild import exit_codes
+from t5wild.compat import clean_copy
 from t5wild.compat import install
 from t5wild.compat import migrate
 from t5wild.compat import verdicts
@@ -29,7 +30,9 @@ not, 2 where there is nothing to check."""
 def main(argv: Sequence[str] | None = None) -> int:
   """Checks, and returns an exit code; `argv` without the program's name."""
   arguments = _parse(argv)
-  problem = _problem(arguments.paths)
+  problem = _problem(arguments.paths) or (
+      arguments.write and clean_copy.problem_of(arguments.write)
+  )
   if problem:
     return _refuse(problem)
   install.install()
@@ -42,6 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         '  expected: gin files (*.gin), or Python files that import t5x.\n'
         '  do: name another folder, or the files themselves.'
     )
+  if arguments.write:
+    try:
+      copy = clean_copy.write(
+          reports, arguments.paths, arguments.write,
+          search_paths=arguments.gin_search_paths,
+      )  # fmt: skip
+    except (clean_copy.DifferentRecipeError, OSError) as error:
+      return _refuse(str(error))
+    sys.stderr.write(f'{_told(copy, arguments.write)}\n')
   if arguments.json:
     text = json.dumps(verdicts.as_json(reports), indent=2)
   else:
@@ -53,6 +65,16 @@ def main(argv: Sequence[str] | None = None) -> int:
   if all(each.runs_unchanged for each in reports):
     return exit_codes.DONE.code
   return _SOME_DO_NOT_RUN
+
+
+def _told(copy: clean_copy.Copy, out: str) -> str:
+  """What was written, to stand beside the verdicts."""
+  kept = [f'  {path}: {why}' for path, why in copy.as_they_were.items()]
+  lines = [f"{len(copy.written)} gin files written to {out} in t5wild's words"]
+  lines += [f'{len(kept)} copied word for word:', *kept] if kept else []
+  if copy.left_out:
+    lines.append(f'{len(copy.left_out)} left out, since they do not run')
+  return '\n'.join(lines)
 
 
 def _problem(paths: Sequence[str]) -> str | None:
@@ -93,5 +115,11 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
   )
   parser.add_argument(
       '--json', action='store_true', help='everything as JSON, for programs'
+  )
+  parser.add_argument(
+      '--write', metavar='OUT',
+      help="also write the gin files that run unchanged in t5wild's own words "
+      'to this folder, which must be new or empty: imports, names and includes '
+      'change, what they bind does not',
   )
   return parser.parse_args(argv)  # fmt: skip

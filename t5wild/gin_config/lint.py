@@ -72,7 +72,7 @@ def lint(
   )
   for binding in bindings:
     walker.binding(binding, report.flag_names.find, None)
-  last = _last_bindings(report.seen)
+  last = last_bindings(report.seen)
   _check_macros(report, last)
   _check_scopes(report)
   _check_types(report, last)
@@ -234,7 +234,7 @@ def leaves(value: Any) -> Iterator[Any]:
     yield value
 
 
-def _last_bindings(seen: Iterable[Seen]) -> dict[Any, Seen]:
+def last_bindings(seen: Iterable[Seen]) -> dict[Any, Seen]:
   """What holds in the end: the last binding of each name."""
   last = {}
   for each in seen:

@@ -71,3 +71,22 @@ def test_a_folder_without_anything_of_t5x_is_refused(folder, capsys):
   (folder / 'good.py').unlink()
   assert cli.main(['migrate', str(folder)]) == exit_codes.BAD_CONFIG.code
   assert 'nothing of T5X' in capsys.readouterr().err
+
+
+def test_write_writes_a_copy_and_tells(folder, capsys):
+  (folder / 'a').mkdir()
+  (folder / 'a/a.gin').write_text(
+      'from __gin__ import dynamic_registration\n'
+      'from t5x import utils\nutils.SaveCheckpointConfig.keep = 2\n'
+  )
+  out = str(folder / 'out')
+  assert cli.main(['migrate', str(folder / 'a'), '--write', out]) == 0
+  assert f'1 gin files written to {out}' in capsys.readouterr().err
+  assert (folder / 'out/a.gin').read_text() == (
+      'from __gin__ import dynamic_registration\n'
+      'from t5wild import checkpoints\n'
+      'checkpoints.SaveCheckpointConfig.keep = 2\n'
+  )
+  again = cli.main(['migrate', str(folder / 'a'), '--write', out])
+  assert again == exit_codes.BAD_CONFIG.code
+  assert 'not empty' in capsys.readouterr().err
