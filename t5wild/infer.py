@@ -98,8 +98,8 @@ def infer(  # noqa: PLR0913 -- T5X's signature
     partitioner: Lays parameters and batches over the devices.
     output_dir: Folder or bucket path.
     checkpoint_period: Batches of a chunk: what a killed run repeats at most.
-    shard_id: Which part of a task this job infers on.
-    num_shards: In how many parts jobs share a task.
+    shard_id: Which part of a task, or of files, this job infers on.
+    num_shards: In how many parts jobs share a task, or files.
     merge_chunked_results: Whether the chunks become one file.
     write_fn: Writes a chunk: (path, inferences, examples, mode, vocabulary).
     checkpoint_ds_iter: Accepted; what was done is always read over.

@@ -138,14 +138,17 @@ class FileSource:
     identity: What the outputs depend on, as JSON.
   """
 
-  def __init__(self, cfg: FileConfig, *, model: Any, mode: str):
-    """Reads the files once, to check them.
+  def __init__(
+      self, cfg: FileConfig, *, model: Any, mode: str, shard: tuple[int, int]
+  ):
+    """Reads the files once, to check them; shard 1 of 3 has records 1, 4, ...
 
     Raises:
       text_inputs.BadInputError: A file is not there, empty or broken.
     """
     self.name = cfg.name
     self._cfg = cfg
+    self._shard = shard
     lengths = cfg.task_feature_lengths
     self.vocabulary = model.output_vocabulary
     self._maker = ExampleMaker(cfg, model=model, mode=mode)
@@ -157,20 +160,27 @@ class FileSource:
         unread_keys=set() if 'inputs' in lengths else {cfg.inputs_key},
     )
     digest = hashlib.sha256()
-    self.num_examples = 0
+    num_records = 0
     for raw, _ in self._inputs.records():
       digest.update(len(raw).to_bytes(8, 'little') + raw)
-      self.num_examples += 1
+      num_records += 1
+    index, count = shard
+    self.num_examples = len(range(index, num_records, count))
     self.identity = {
-        'inputs': f'{self.num_examples} records, sha256 {digest.hexdigest()}',
+        'inputs': f'{num_records} records, sha256 {digest.hexdigest()}',
         'fields': self._maker.keys,
         'add_eos': cfg.add_eos,
     }
+    if count > 1:
+      self.identity['shard'] = f'{index} of {count}'
 
   def examples(self) -> Iterator[Example]:
     """Yields all examples, in order."""
     num_cut = 0
-    for _, record in self._inputs.records():
+    index, count = self._shard
+    for _, record in itertools.islice(
+        self._inputs.records(), index, None, count
+    ):
       example, is_cut = self._maker.make(record)
       num_cut += is_cut
       yield example
@@ -241,7 +251,7 @@ def open_sources(
     cfg: A `FileConfig`, or a `data.DatasetConfig` of a task or mixture.
     model: Its vocabularies and feature converter must suit.
     mode: One of `MODES`.
-    shard: Index and count of the shards of a task.
+    shard: Index and count of the shards of a task, or of files.
     output_feature: The task feature that is decoded.
 
   Raises:
@@ -249,13 +259,8 @@ def open_sources(
   """
   converter = model.FEATURE_CONVERTER_CLS(pack=False)
   if isinstance(cfg, FileConfig):
-    if shard != (0, 1):
-      raise ValueError(
-          f'shard {shard[0]} of {shard[1]} was asked of files: expected '
-          'num_shards = 1. Split the files, or read a seqio task.'
-      )
     _check_lengths_suit(cfg, converter, model=model, mode=mode)
-    return [FileSource(cfg, model=model, mode=mode)]
+    return [FileSource(cfg, model=model, mode=mode, shard=shard)]
   provider = datasets.open_provider(cfg)
   argument_checks.check_lengths(cfg.task_feature_lengths)
   sources = []

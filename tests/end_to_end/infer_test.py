@@ -4,6 +4,7 @@
 
 import io
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -93,6 +94,40 @@ def test_killed_and_started_again_it_writes_the_same(run, whole):
 def test_two_processes_write_what_one_does(run, whole):
   output = run.with_name('two.jsonl')
   _infer(_arguments(run, output), num_processes=2)
+  assert output.read_bytes() == whole.read_bytes()
+
+
+# Process 0, which writes, is killed after the second chunk.
+_KILLED_WHEN_WRITING = """
+import os, runpy, signal, sys
+from t5wild.inferring import outputs
+
+write = outputs.Output.write
+
+def write_and_die(self, number, **arguments):
+  write(self, number, **arguments)
+  if number == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+outputs.Output.write = write_and_die
+sys.argv = ['infer', *{flags}]
+runpy.run_module('t5wild.infer', run_name='__main__')
+"""
+
+
+def test_two_processes_that_were_killed_go_on_where_they_were(run, whole):
+  output = run.with_name('killed_two.jsonl')
+  arguments = _arguments(run, output)
+  killed = multiprocess.run_processes(
+      _KILLED_WHEN_WRITING.format(flags=arguments[2:]), 2,
+      timeout=runs.TIMEOUT_SECONDS, check=False,
+  )  # fmt: skip
+  assert killed[0].returncode == -signal.SIGKILL, killed[0].stderr
+  assert killed[1].returncode != 0
+  assert not output.exists()
+  again = _infer(arguments, num_processes=2)
+  for process in again:
+    assert process.stderr.count('16 examples were there already') == 2
   assert output.read_bytes() == whole.read_bytes()
 
 
@@ -208,6 +243,17 @@ def test_lines_of_text_of_a_pipe_go_to_standard_output(
   ]
 
 
+def test_a_conversation_answers_as_a_file_of_its_lines_is(
+    run, whole, monkeypatch, capsys
+):
+  lines = _lines(whole)[:9]
+  prompts = [line['inputs']['inputs_pretokenized'] for line in lines]
+  monkeypatch.setattr(sys, 'stdin', io.StringIO('\n'.join(prompts) + '\n'))
+  assert binaries.run('infer', f'--run={run}', '--interactive') == 0
+  answers = ''.join(line['prediction'] + '\n' for line in lines)
+  assert capsys.readouterr().out == answers
+
+
 def test_a_tfrecord_gives_what_its_lines_give(run, whole, tmp_path, capsys):
   path = tmp_path / 'in.tfrecord'
   with tf.io.TFRecordWriter(str(path)) as writer:
@@ -286,6 +332,30 @@ def test_shards_of_a_task_are_together_the_task(run, tmp_path):
   for index, shard in enumerate(shards):
     assert shard == expected[index::3]
   assert _infer_by_gin(run, parts, *flags) == 0  # complete
+
+
+def test_shards_of_a_file_are_together_the_file(run, tmp_path):
+  recipe = tmp_path / 'files.gin'
+  recipe.write_text(f"""
+from __gin__ import dynamic_registration
+from t5wild import infer as infer_script
+from t5wild import inferring
+infer_script.infer.dataset_cfg = @inferring.FileConfig()
+inferring.FileConfig:
+  paths = '{run.with_name("in.jsonl")}'
+  task_feature_lengths = %TASK_FEATURE_LENGTHS
+  batch_size = 8
+""")
+  gin_file = f'--gin_file={recipe}'
+  for shard in range(2):
+    flags = ['--gin.infer.num_shards=2', f'--gin.infer.shard_id={shard}']
+    assert _infer_by_gin(run, tmp_path / 'parts', gin_file, *flags) == 0
+  assert _infer_by_gin(run, tmp_path / 'whole', gin_file) == 0
+  ((_, whole),) = _gin_outputs(tmp_path / 'whole').items()
+  assert [line['inputs']['id'] for line in whole] == list(range(NUM_INPUTS))
+  parts = _gin_outputs(tmp_path / 'parts')
+  shards = [parts[name] for name in sorted(parts)]
+  assert shards == [whole[::2], whole[1::2]]
 
 
 @pytest.mark.parametrize(
