@@ -164,6 +164,43 @@ def test_a_row_is_decoded_alike_whatever_else_is_in_its_batch(offset):
     np.testing.assert_allclose(together[1][row], alone[1][0], rtol=1e-6)
 
 
+def test_the_search_stops_when_no_live_beam_can_become_better():
+  calls, length = [], 40
+  logits = jnp.full((6,), -20.0).at[jnp.array([_EOS, 3])].set([4.0, 2.0])
+
+  def tokens_to_logits(decoding_state):
+    index = decoding_state.cur_index[0]
+    jax.debug.callback(lambda i: calls.append(int(i)), index)
+    rows = decoding_state.cur_token.shape[0]
+    return jnp.broadcast_to(logits, (rows, 6)), decoding_state.cache
+
+  decodes, _ = beam.beam_search(
+      jnp.zeros((1, length), jnp.int32), {}, tokens_to_logits, _EOS,
+      num_decodes=1, alpha=0.0,
+  )
+  jax.block_until_ready(decodes)
+  jax.effects_barrier()
+  assert decodes[0, 0].tolist() == [_EOS] + [0] * (length - 1)
+  assert calls == [0]
+
+
+def test_a_repetition_penalty_is_that_of_sampling():
+  model = _model(4, allowed=range(2, 16))
+  prompt = [[0, 5, 7, 0, 0, 0, 0, 0, 0, 0]]
+  settings = {'repetition_penalty': 1.8, 'num_decodes': 1}
+  searched, _ = toy_models.decode(
+      beam.beam_search, model, prompt, alpha=0.0, **settings
+  )
+  greedily, _ = toy_models.decode(
+      greedy.greedy_decode, model, prompt, **settings
+  )
+  np.testing.assert_array_equal(searched, greedily)
+  free, _ = toy_models.decode(
+      beam.beam_search, model, prompt, alpha=0.0, num_decodes=1
+  )
+  assert not np.array_equal(searched, free)
+
+
 def test_nothing_finished_gives_the_live_beams_by_log_probability():
   model = _model(5, allowed=range(2, 16))
   decodes, scores = toy_models.decode(
