@@ -117,7 +117,8 @@ def check_package(
         mend=f"pip install '{needed.name}{bounds}'",
     )
   if needed.specifier.contains(version, prereleases=True):
-    return Finding(level=OK, what=f'{needed.name} {version}')
+    tested = f'; tested: {bounds}' if bounds else ''
+    return Finding(level=OK, what=f'{needed.name} {version}{tested}')
   return Finding(
       level=NOTE,
       what=f'{needed.name} {version}; tested: {bounds}',

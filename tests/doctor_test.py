@@ -31,8 +31,10 @@ def test_a_package_is_held_against_its_bounds(installed, level):
       'thing>=1,<2', version_of=lambda _: installed
   )
   assert finding.level == level
+  if installed is not None:
+    assert installed in finding.what
+  assert 'tested: <2,>=1' in finding.what
   if level != 'ok':
-    assert '<2,>=1' in finding.what
     assert 'pip install' in finding.mend
 
 
