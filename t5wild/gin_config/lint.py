@@ -10,6 +10,7 @@ line. What a later file or flag overrides is left alone: so T5X recipes work.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+import difflib
 import importlib
 from typing import Any
 
@@ -347,7 +348,10 @@ def _check_required(report: Report, last: dict[Any, Seen]) -> None:
       missing[key] = binding.place
   if not missing:
     return
-  lines = [f'    {key}  ({at.file}:{at.line})' for key, at in missing.items()]
+  lines = [
+      f'    {key}  ({at.file}:{at.line}){_meant(key, report, last)}'
+      for key, at in missing.items()
+  ]
   flags = ' '.join(f'--gin.{key}={_example(key)}' for key in missing)
   report.add(
       'required',
@@ -356,6 +360,14 @@ def _check_required(report: Report, last: dict[Any, Seen]) -> None:
       expected='a value for each, in a gin file or as a flag.',
       do=f'for example add\n    {flags}',
   )
+
+
+def _meant(key: str, report: Report, last: dict[Any, Seen]) -> str:
+  """A hint at a macro that is set, read by nothing and named almost so."""
+  macros = {at[1] for at in last if at[0] == 'macro' and len(at) == 2}
+  unread = sorted(macros - report.reads.keys())
+  close = difflib.get_close_matches(key, unread, 1, 0.75)
+  return f'; {close[0]!r} is set: did you mean {key!r}?' if close else ''
 
 
 def _macros_gin_has() -> set[str]:

@@ -340,11 +340,16 @@ def _read_text(path: str) -> str:
 def _no_such_file(
     path: str, *, folders: Sequence[str], place: Place | None
 ) -> GinError:
-  ours = [str(p.relative_to(gin_root())) for p in gin_root().rglob('*.gin')]
+  known = [str(p.relative_to(gin_root())) for p in gin_root().rglob('*.gin')]
+  # Beside the file that was asked for: a whole tree may be a whole disk.
+  asked = os.path.dirname(path)
+  for folder in folders:
+    beside = pathlib.Path(folder, asked)
+    known += [os.path.join(asked, p.name) for p in beside.glob('*.gin')]
   looked = ', '.join(repr(folder or os.getcwd()) for folder in folders)
   where = f'{place}\n  ' if place else ''
   return GinError(
-      f'{where}there is no gin file {path!r}{did_you_mean(path, ours)}\n'
+      f'{where}there is no gin file {path!r}{did_you_mean(path, known)}\n'
       f'  expected: a file in one of {looked}, or in an importable package.\n'
       '  do: mend the path, or add its folder with --gin_search_paths=FOLDER.'
   )

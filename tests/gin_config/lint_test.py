@@ -182,6 +182,23 @@ def test_all_missing_values_are_listed_at_once_with_an_example(toy, write):
   ).errors
 
 
+def test_a_value_set_under_a_misspelt_name_is_told_where_it_is_missing(
+    toy, write
+):
+  path = write('a.gin', '''
+      TRAIN_STEPS = %gin.REQUIRED
+      TRAIN_SETPS = 4
+      OTHER = 4
+      toy.train.steps = %TRAIN_STEPS
+  ''')
+  error = _only_error(_lint(path))
+  assert (
+      f"TRAIN_STEPS  ({path}:4); 'TRAIN_SETPS' is set: did you mean "
+      "'TRAIN_STEPS'?"
+  ) in error
+  assert 'OTHER' not in error
+
+
 def test_an_unread_macro_is_a_hint_in_other_peoples_files(toy, write):
   report = _lint(write('a.gin', 'toy.Model.size = 4\nUNREAD = 1'))
   assert not report.errors

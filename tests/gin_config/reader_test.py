@@ -57,6 +57,27 @@ def test_a_missing_file_names_the_places_and_close_names(tmp_path, monkeypatch):
   assert '--gin_search_paths=FOLDER' in message
 
 
+@pytest.mark.parametrize(
+    ('place', 'asked', 'close'),
+    [
+        ('my_run.gin', 'my_runn.gin', 'my_run.gin'),
+        ('mine/my_run.gin', 'mine/my_runn.gin', 'mine/my_run.gin'),
+        ('searched/my_run.gin', 'my_runn.gin', 'my_run.gin'),
+        ('mine/my_run.gin', '{tmp_path}/mine/my_runn.gin',
+         '{tmp_path}/mine/my_run.gin'),
+    ],
+)  # fmt: skip
+def test_a_close_name_is_found_beside_the_file_that_was_asked_for(
+    place, asked, close, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  _touch(tmp_path, place)
+  asked, close = (text.format(tmp_path=tmp_path) for text in (asked, close))
+  with pytest.raises(reader.GinError) as raised:
+    reader.read_file(asked, search_paths=['searched', 'not_there'])
+  assert f'did you mean {close!r}' in str(raised.value)
+
+
 def test_a_missing_include_names_its_line(tmp_path):
   path = _touch(tmp_path, 'a.gin', "A = 1\ninclude 'none.gin'\n")
   with pytest.raises(reader.GinError, match='a.gin:2: include') as raised:
