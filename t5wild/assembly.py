@@ -160,11 +160,13 @@ def _make_rngs(plan: training_plan.TrainingPlan) -> tuple[jax.Array, jax.Array]:
   seed = plan.random_seed
   if plan.use_hardware_rng or seed is None:
     jax.config.update('jax_default_prng_impl', 'unsafe_rbg')
+    causes = ['RANDOM_SEED is None: set it to a number'] * (seed is None)
+    causes += ['use_hardware_rng is True: set it to False'] * bool(
+        plan.use_hardware_rng
+    )
     logging.warning(
-        'Hardware RNG in use (random_seed=%s, use_hardware_rng=%s): dropout '
-        'and initialisation depend on the mesh and cannot be repeated on '
-        'another. Set RANDOM_SEED to a number and use_hardware_rng to False '
-        'for the same losses on every mesh.', seed, plan.use_hardware_rng,
+        'Hardware RNG in use: dropout and initialisation depend on the mesh '
+        'and cannot be repeated on another (%s).', '; '.join(causes),
     )
   if seed is None:
     seed = int(distributed.broadcast_one_to_all(np.int32(time.time())))
@@ -344,7 +346,7 @@ class _Session:
     if self._first_step >= self._total_steps:
       logging.warning(
           'The state already has %d of %d steps: nothing to train. Raise '
-          'TRAIN_STEPS to go on.', self._first_step, self._total_steps,
+          'TRAIN_STEPS (--steps of quickstart) to go on.', self._first_step, self._total_steps,
       )
       return
     with self._ledger.span('compile'):

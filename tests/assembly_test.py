@@ -80,11 +80,23 @@ def test_what_the_trainer_refuses_is_refused_before_anything_is_done(
 
 
 @pytest.mark.parametrize(
-    ('seed', 'use_hardware_rng', 'is_told'),
-    [(0, False, False), (0, True, True), (None, False, True)],
+    ('seed', 'use_hardware_rng', 'mends'),
+    [
+        (0, False, []),
+        (0, True, ['use_hardware_rng is True: set it to False']),
+        (None, False, ['RANDOM_SEED is None: set it to a number']),
+        (
+            None,
+            True,
+            [
+                'RANDOM_SEED is None: set it to a number',
+                'use_hardware_rng is True: set it to False',
+            ],
+        ),
+    ],
 )
-def test_a_run_says_where_dropout_depends_on_the_mesh(
-    seed, use_hardware_rng, is_told, monkeypatch, caplog
+def test_a_run_says_why_dropout_depends_on_the_mesh_and_only_that(
+    seed, use_hardware_rng, mends, monkeypatch, caplog
 ):
   updates = {}
   monkeypatch.setattr(jax.config, 'update', updates.__setitem__)
@@ -94,6 +106,7 @@ def test_a_run_says_where_dropout_depends_on_the_mesh(
   with caplog.at_level(logging.WARNING, logger='absl'):
     assembly._make_rngs(plan)
   said = ' '.join(record.getMessage() for record in caplog.records)
-  assert ('depend on the mesh' in said) is is_told
-  assert ('Set RANDOM_SEED' in said) is is_told
-  assert bool(updates) is is_told
+  assert bool(said) is bool(mends)
+  assert said.count('set it to') == len(mends)
+  assert all(mend in said for mend in mends)
+  assert bool(updates) is bool(mends)

@@ -178,9 +178,14 @@ class EarlyStoppingAction(BaseAction):
   def stop_reason(self) -> str:
     """Why it asks for the end."""
     return (
-        f'{self._metric} of {self._task} has not improved in its last '
-        f'{self._patience} values {self._history}'
+        f'{self._metric} of {self._task} has not improved{self._tolerance()} '
+        f'in its last {self._patience} values {self._history}'
     )
+
+  def _tolerance(self) -> str:
+    sizes = {'atol': self._atol, 'rtol': self._rtol}
+    named = [f'{name}={size:g}' for name, size in sizes.items() if size]
+    return f' by more than {" + ".join(named)}' if named else ''
 
   def run(
       self, train_state: Any, metrics_by_task: Mapping[str, MetricValues]

@@ -48,6 +48,19 @@ def test_small_improvements_count_as_none():
   assert _stops(_early('max', atol=0.2), [2.8, 2.9, 3.0]) == 2
 
 
+@pytest.mark.parametrize(
+    ('tolerance', 'words'),
+    [
+        ({}, 'has not improved in its last 3'),
+        ({'atol': 1.0}, 'improved by more than atol=1 in'),
+        ({'rtol': 0.2}, 'improved by more than rtol=0.2 in'),
+        ({'atol': 1.0, 'rtol': 0.2}, 'by more than atol=1 + rtol=0.2 in'),
+    ],
+)
+def test_the_reason_to_stop_names_the_tolerance(tolerance, words):
+  assert words in _early('min', **tolerance).stop_reason
+
+
 def test_early_stopping_leaves_nan_to_others():
   assert _stops(_early(), [1.0, float('nan'), 1.0]) is None
 
