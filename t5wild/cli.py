@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import dataclasses
 import difflib
 import importlib
+import signal
 import sys
 
 import t5wild
@@ -103,7 +104,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   if name not in COMMANDS:
     _print(unknown(name), stream=sys.stderr)
     return exit_codes.BAD_CONFIG.code
-  return _run(name, rest)
+  try:
+    return _run(name, rest)
+  except KeyboardInterrupt:  # while its modules are still being imported, too
+    _print('Stopped by Ctrl-C.', stream=sys.stderr)
+    return 128 + signal.SIGINT
 
 
 def usage() -> str:

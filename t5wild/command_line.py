@@ -177,7 +177,7 @@ def run_binary(
   except KeyboardInterrupt:
     return interrupted()
   except not_written as error:
-    print(error, file=sys.stderr)  # noqa: T201 -- the product
+    print(message_of(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.DISK_FULL.code
   except (ValueError, LookupError, OSError, TypeError) as error:
     if is_ready.is_set() and not isinstance(error, for_the_user):
@@ -193,14 +193,18 @@ def interrupted() -> int:
   return 128 + signal.SIGINT
 
 
+def message_of(error: BaseException) -> str:
+  """An error's own message, without the line on a call that gin adds."""
+  return str(error).split('\n  In call to configurable')[0]
+
+
 def complaint(error: BaseException) -> str:
   """What to tell of a bad recipe: our message, or how foreign code failed.
 
   A message of ours says what to mend; where other people's code raised it, the
   place is needed too.
   """
-  # gin adds a line on the function it called.
-  message = str(error).split('\n  In call to configurable')[0]
+  message = message_of(error)
   cause = error
   while cause.__cause__ is not None:
     cause = cause.__cause__

@@ -3,6 +3,7 @@
 """The training binary: `t5wild train` and `python -m t5wild.train`."""
 
 from collections.abc import Callable, Mapping, Sequence
+import signal
 import sys
 import threading
 from typing import Any
@@ -159,13 +160,15 @@ def run(argv: Sequence[str]) -> int:
   except KeyboardInterrupt:
     return command_line.interrupted()
   except preemption.Preempted as error:
-    logging.warning('%s', error)
+    logging.warning('%s', command_line.message_of(error))
+    if error.by_keyboard:  # as a shell tells it: nobody wants a restart
+      return 128 + signal.SIGINT
     return exit_codes.PREEMPTED.code
   except finite.NotFiniteError as error:
     print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.NON_FINITE.code
   except manager.StateNotSavedError as error:
-    print(error, file=sys.stderr)  # noqa: T201 -- the message is the product
+    print(command_line.message_of(error), file=sys.stderr)  # noqa: T201 -- the message is the product
     return exit_codes.DISK_FULL.code
   except (ValueError, LookupError, OSError, TypeError) as error:
     if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):

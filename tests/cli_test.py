@@ -116,3 +116,15 @@ def test_help_of_train_lists_its_flags():
   assert shown.returncode == 0, shown.stderr
   for flag in ('--gin_file', '--gin_search_paths', '--[no]dry_run'):
     assert flag in shown.stdout
+
+
+def test_ctrl_c_ends_any_command_in_one_line(monkeypatch, capsys):
+  def interrupt(argv):
+    raise KeyboardInterrupt
+
+  module = types.SimpleNamespace(main=interrupt)
+  monkeypatch.setitem(sys.modules, 'some_module', module)
+  command = cli.Command(module='some_module', summary='')
+  monkeypatch.setattr(cli, 'COMMANDS', {'plain': command})
+  assert cli.main(['plain']) == 130
+  assert capsys.readouterr().err == 'Stopped by Ctrl-C.\n'

@@ -9,12 +9,14 @@ import threading
 
 from absl import flags
 from absl.testing import flagsaver
+from gin import utils as gin_utils
 import pytest
 
 from t5wild import command_line
 from t5wild import train as train_module
 from t5wild import training_plan
 from t5wild.data import documents
+from t5wild.trainer import preemption
 
 
 def _as_bad_plan(raiser):
@@ -185,3 +187,32 @@ def test_ctrl_c_ends_training_in_one_line(monkeypatch, capsys):
   )
   assert train_module.run(['t5wild train', '--gin_file=x']) == 130
   assert capsys.readouterr().err.startswith('Stopped by Ctrl-C. The same')
+
+
+@pytest.mark.parametrize(
+    ('by_keyboard', 'code', 'words'),
+    [(False, 75, 'asked to stop by SIGTERM'), (True, 130, 'stopped by Ctrl-C')],
+)
+def test_a_run_that_was_asked_to_stop_says_so_in_one_line(
+    by_keyboard, code, words, monkeypatch, caplog
+):
+  def stopped(dry_run):
+    try:
+      raise preemption.Preempted(7, by_keyboard=by_keyboard)
+    except preemption.Preempted as error:
+      gin_utils.augment_exception_message_and_reraise(
+          error, "\n  In call to configurable 'train' (<function>)"
+      )
+
+  monkeypatch.setattr(command_line, 'parse_gin', lambda **_: None)
+  monkeypatch.setattr(
+      train_module.gin, 'get_configurable', lambda _: stopped
+  )
+  with caplog.at_level('WARNING', logger='absl'):
+    assert train_module.run(['t5wild train', '--gin_file=x']) == code
+  (said,) = [
+      record.getMessage() for record in caplog.records
+      if 'step 7' in record.getMessage()
+  ]
+  assert said.startswith(words)
+  assert '\n' not in said

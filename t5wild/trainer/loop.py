@@ -213,7 +213,9 @@ def run(
     if stop_signal.reached(step):
       with ledger.span('save'):
         actions.save(step)
-      raise preemption.Preempted(step)
+      raise preemption.Preempted(
+          step, by_keyboard=stop_signal.by_keyboard
+      )
     if gc_period and step % gc_period == 0:
       gc.collect()
   return max(first_step, cadence.total_steps)
