@@ -345,8 +345,8 @@ class _Session:
   def _compile(self, ahead: compile_ahead.CompileAhead) -> None:
     if self._first_step >= self._total_steps:
       logging.warning(
-          'The state already has %d of %d steps: nothing to train. Raise '
-          'TRAIN_STEPS (--steps of quickstart) to go on.', self._first_step, self._total_steps,
+          'All %d of %d steps are done: nothing to train. Raise TRAIN_STEPS '
+          '(quickstart: --steps).', self._first_step, self._total_steps,
       )
       return
     with self._ledger.span('compile'):

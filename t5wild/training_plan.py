@@ -109,8 +109,9 @@ class TrainingPlan:
     if self.total_steps < first_step:
       raise ValueError(
           f'total_steps is {self.total_steps}, but the checkpoint already has '
-          f'{first_step} steps: expected at least as many. Raise TRAIN_STEPS, '
-          'or train in another MODEL_DIR.'
+          f'{first_step} steps: expected at least as many. Raise TRAIN_STEPS '
+          '(quickstart: --steps), or train in another MODEL_DIR (quickstart: '
+          '--model_dir).'
       )
     return self.total_steps
 

@@ -78,7 +78,8 @@ def check_same_batch(
       f'  saved checksum: {expected:#010x}\n'
       f'  checksum now:   {found:#010x}\n'
       'Expected the same files, task, lengths and library versions as when the '
-      'checkpoint was written. Restore what has changed, or start the data '
+      'checkpoint was written. Restore what has changed (of local '
+      'text: TEXT, which is --text of quickstart), or start the data '
       'afresh: data.DatasetConfig.on_changed_data = "continue".'
   )
 
