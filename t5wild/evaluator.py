@@ -23,8 +23,13 @@ from t5wild.partitioning import distributed
 # Metrics of text (BLEU over a test set) are computed by one process, on a CPU.
 _METRICS_SECONDS = 3600.0
 _FOLDER = 'inference_eval'
+_NO_METRICS = 'no metric_fns'
 
 TaskMetrics = dict[str, float | str]
+
+
+class NoMetricsError(ValueError):
+  """Tasks have the split, and none of them metrics."""
 
 
 class InferenceEvaluator:
@@ -53,7 +58,8 @@ class InferenceEvaluator:
       verify_matching_vocabs_fn: called with (dataset config, model).
 
     Raises:
-      ValueError: no task has metrics and the split, or a task has no examples.
+      NoMetricsError: no task that has the split has metrics.
+      ValueError: no task has the split, or a task has no examples.
     """
     cfg = infer_eval_dataset_cfg
     if verify_matching_vocabs_fn is not None and isinstance(
@@ -233,15 +239,13 @@ def _check_can_be_evaluated(provider: Any, *, split: str) -> None:
     if split not in task.splits:
       reasons[task.name] = f'no split {split!r}, its splits: {[*task.splits]}'
     elif not task.metric_fns and not task.metric_objs:
-      reasons[task.name] = 'no metric_fns'
+      reasons[task.name] = _NO_METRICS
     else:
       reasons[task.name] = None
-  for name, reason in reasons.items():
-    if reason:
-      logging.warning('%s is not evaluated by decoding: %s', name, reason)
   if None not in reasons.values():
     lines = [f'  {name}: {reason}' for name, reason in reasons.items()]
-    raise ValueError(
+    kind = NoMetricsError if _NO_METRICS in reasons.values() else ValueError
+    raise kind(
         f'no task of {provider.name!r} can be evaluated by decoding:\n'
         + '\n'.join(lines)
         + '\nExpected at least one with metric_fns and that split. Give the '
@@ -249,6 +253,9 @@ def _check_can_be_evaluated(provider: Any, *, split: str) -> None:
         'train_script.train.infer_eval_dataset_cfg (in `t5wild eval`, '
         'inference_evaluator_cls) = None.'
     )
+  for name, reason in reasons.items():
+    if reason:
+      logging.warning('%s is not evaluated by decoding: %s', name, reason)
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ class TrainingData:
     inference_evaluator: Evaluates by decoding, or None.
     input_shapes: Feature to its shape in a global batch.
     input_types: Feature to its dtype.
+    position_is_saved: Whether checkpoints hold the position of the reader.
   """
 
   layout: partitioner_lib.DataLayout
@@ -39,6 +40,7 @@ class TrainingData:
   inference_evaluator: evaluator_lib.InferenceEvaluator | None
   input_shapes: Mapping[str, tuple[int, ...]]
   input_types: Mapping[str, Any]
+  position_is_saved: bool
 
   @property
   def is_evaluated(self) -> bool:
@@ -59,7 +61,7 @@ class TrainingData:
   @property
   def position_is_exact(self) -> bool:
     """Whether a resumed run is sure to read what an unbroken one would."""
-    return self.reader.is_exact
+    return self.reader.is_exact and self.position_is_saved
 
   def abstract_batch(self) -> dict[str, jax.ShapeDtypeStruct]:
     """The global batch without its numbers."""
@@ -96,11 +98,9 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
       feature_converter_cls=_converter_class(plan),
       get_dataset_fn=plan.get_dataset_fn,
   )
-  logging.log(
-      logging.INFO if reader.is_exact else logging.WARNING,
-      'Training data: %s',
-      reader.promise,
-  )
+  save = plan.checkpoint_cfg.save
+  position_is_saved = save is None or save.save_dataset
+  _tell_promise(reader, position_is_saved=position_is_saved)
   spec = reader.element_spec
   return TrainingData(
       layout=layout,
@@ -112,6 +112,20 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
           for name, (shape, _) in spec.items()
       },
       input_types={name: dtype for name, (_, dtype) in spec.items()},
+      position_is_saved=position_is_saved,
+  )
+
+
+def _tell_promise(reader: datasets.Reader, *, position_is_saved: bool) -> None:
+  if position_is_saved:
+    level = logging.INFO if reader.is_exact else logging.WARNING
+    logging.log(level, 'Training data: %s', reader.promise)
+    return
+  logging.warning(
+      'Training data: its position is not saved (SaveCheckpointConfig.'
+      'save_dataset is False), so a resumed run reads it from the beginning '
+      'and repeats what it has seen. Set save_dataset to True to go on where '
+      'the run was.'
   )
 
 
@@ -159,11 +173,16 @@ def _open_inference_data(
         'infer_eval_dataset_cfg has pack = True; decoding is of one example a '
         'row, so nothing is packed.'
     )
-  return evaluator_lib.InferenceEvaluator(
-      dataclasses.replace(cfg, mixture_or_task_name=provider),
-      plan.inference_evaluator_cls,
-      plan.model,
-      plan.partitioner,
-      log_dir=plan.model_dir,
-      verify_matching_vocabs_fn=plan.verify_matching_vocabs_fn,
-  )
+  try:
+    return evaluator_lib.InferenceEvaluator(
+        dataclasses.replace(cfg, mixture_or_task_name=provider),
+        plan.inference_evaluator_cls,
+        plan.model,
+        plan.partitioner,
+        log_dir=plan.model_dir,
+        verify_matching_vocabs_fn=plan.verify_matching_vocabs_fn,
+    )
+  except evaluator_lib.NoMetricsError as error:
+    # T5X's finetune.gin evaluates whatever task it is given.
+    logging.warning('The run goes on without evaluation by decoding: %s', error)
+    return None

@@ -139,6 +139,15 @@ def test_what_cannot_be_evaluated_is_refused(task, fields, message):
     _make(_config(task, **fields))
 
 
+def test_a_task_without_metrics_is_told_from_a_split_that_is_not_there():
+  task = copy_task.make_task('x', metric_fns=[])
+  with pytest.raises(evaluator_lib.NoMetricsError):
+    _make(_config(task))
+  with pytest.raises(ValueError, match='no split') as raised:
+    _make(_config(task, split='test'))
+  assert not isinstance(raised.value, evaluator_lib.NoMetricsError)
+
+
 def test_a_metric_that_fails_names_its_task():
   def broken(targets, predictions):
     raise RuntimeError(f'{len(targets)} targets are odd')

@@ -231,7 +231,8 @@ def _read_position(path: str, *, is_needed: bool) -> dict[str, Any] | None:
     )
   logging.warning(
       '%s holds no position in the data: the run reads it from the beginning '
-      'and repeats what it has seen. Set SaveCheckpointConfig.save_dataset to '
-      'True (its default) to prevent this in the future', path,
+      'and repeats what it has seen, as where it was saved with '
+      'SaveCheckpointConfig.save_dataset = False (as T5X recipes set). Set it '
+      'to True to prevent this in the future', path,
   )  # fmt: skip
   return None
