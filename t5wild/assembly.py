@@ -69,6 +69,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     # What only a trainer can refuse is refused before states are made or read.
     abstract = make_trainer(states.global_train_state_shape)
     abstract.check_train_batch(data.abstract_batch())
+    data.check_decoding(states)
   if plan.dry_run:
     _dry_run(plan, data, info, abstract)
     return 0, states.global_train_state_shape
@@ -84,13 +85,9 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     trainer = make_trainer(initial.train_state)
   with _as_bad_plan():
     opened = _Session(
-        plan,
-        data,
-        trainer,
-        ledger,
-        train_state_axes=states.train_state_axes,
-        initial=initial,
-    )
+        plan, data, trainer, ledger,
+        train_state_axes=states.train_state_axes, initial=initial,
+    )  # fmt: skip
   with contextlib.closing(opened) as session:
     session.write_description(info)
     return session.fit(ahead), trainer.train_state

@@ -71,6 +71,7 @@ class InferenceEvaluator:
     self._partitioner = partitioner
     self._log_dir = os.path.join(log_dir, _FOLDER) if log_dir else None
     self._infer_fns: dict[str, Callable[..., Any]] | None = None
+    self._has_log_dir = False
     partitioner.get_data_layout(cfg.batch_size)  # refuses what does not divide
     provider = _provider_of(cfg)
     _check_can_be_evaluated(provider, split=cfg.split)
@@ -106,6 +107,27 @@ class InferenceEvaluator:
     """The seqio tasks that are evaluated."""
     return self._seqio_evaluator.eval_tasks
 
+  def check_decoding(self, train_state: Any, train_state_axes: Any) -> None:
+    """Refuses arguments of decoding that cannot work, by tracing it.
+
+    Args:
+      train_state: the state, or its shapes.
+      train_state_axes: its PartitionSpecs.
+
+    Raises:
+      ValueError: an argument is out of its range.
+    """
+    if self._infer_fns is None:
+      self._infer_fns = self._make_infer_fns(train_state_axes)
+    batch = {
+        name: jax.ShapeDtypeStruct((self._cfg.batch_size, *shape), np.int32)
+        for name, shape in self.model_feature_shapes.items()
+    }
+    if any(task.predict_metric_fns for task in self.eval_tasks):
+      self._infer_fns['predict_batch'].trace(
+          train_state, batch, jax.random.PRNGKey(0)
+      )
+
   def close(self) -> None:
     """Ends the thread that computes metrics."""
     self._seqio_evaluator.close()
@@ -134,7 +156,9 @@ class InferenceEvaluator:
     """
     if self._infer_fns is None:
       self._infer_fns = self._make_infer_fns(train_state_axes)
+    if not self._has_log_dir:
       self._make_log_dir()
+      self._has_log_dir = True
     # What a step's log ran into was told then; seqio would raise it again.
     self._seqio_evaluator._metrics_future = None
     run = functools.partial(functools.partial, train_state=train_state)

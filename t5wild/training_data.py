@@ -63,6 +63,13 @@ class TrainingData:
     """Whether a resumed run is sure to read what an unbroken one would."""
     return self.reader.is_exact and self.position_is_saved
 
+  def check_decoding(self, states: Any) -> None:
+    """Refuses arguments of decoding that evaluations would run into."""
+    if self.inference_evaluator is not None:
+      self.inference_evaluator.check_decoding(
+          states.global_train_state_shape, states.train_state_axes
+      )
+
   def abstract_batch(self) -> dict[str, jax.ShapeDtypeStruct]:
     """The global batch without its numbers."""
     return {

@@ -91,6 +91,10 @@ class _Session:
         fallback_init_rng=plan.fallback_init_rng,
         **self._input_shapes(),
     )
+    if self._decoder is not None:
+      self._decoder.check_decoding(
+          self._states.global_train_state_shape, self._states.train_state_axes
+      )
     self._ledger = goodput.Ledger()
     self._sinks = None
     self._trainer = None

@@ -147,6 +147,9 @@ def test_two_processes_find_what_one_does_and_write_it_once(
         (['--gin.BATCH_SIZE=9'], 'cannot be split'),
         (['--gin.decoding.temperature_sample.topk=4'],
          'does not decode by @decoding.temperature_sample'),
+        (['--gin.models.EncoderDecoderModel.decode_fn=@decoding.beam_search',
+          '--gin.models.EncoderDecoderModel.predict_batch_with_aux.num_decodes'
+          '=500', '--output_dir={empty}/out'], 'has tokens, 384'),
         (['--nonsense'], 'Try --help'),
     ],
 )
