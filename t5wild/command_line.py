@@ -15,6 +15,7 @@ from absl import logging
 
 from t5wild import compilation_cache
 from t5wild import exit_codes
+from t5wild import foreign_logs
 from t5wild import gin_utils
 from t5wild.compat import install
 from t5wild.data import providers
@@ -60,6 +61,7 @@ def parse_flags(argv: Sequence[str]) -> None:
   logging.use_absl_handler()
   if not flags.FLAGS['verbosity'].present:
     logging.set_verbosity(logging.INFO)
+  foreign_logs.quiet()
 
 
 def exit_code_of_flags(
@@ -133,11 +135,12 @@ def parse_gin(**objects: Any) -> None:
   install.install()
   for name, value in objects.items():
     setattr(sys.modules['__main__'], name, value)
-  gin_utils.parse_gin_flags(
-      flags.FLAGS.gin_search_paths,
-      flags.FLAGS.gin_file,
-      flags.FLAGS.gin_bindings,
-  )
+  with foreign_logs.quiet_tensorflow_import():  # recipes import it
+    gin_utils.parse_gin_flags(
+        flags.FLAGS.gin_search_paths,
+        flags.FLAGS.gin_file,
+        flags.FLAGS.gin_bindings,
+    )
 
 
 def use_data_dirs() -> None:

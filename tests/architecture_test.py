@@ -22,7 +22,7 @@ _MAX_FACE_LINES = 20
 # A room may import rooms on lower floors. Two rooms on one floor do not see
 # each other.
 _FLOORS = {
-    'exit_codes': 0, 'hardware': 0, 'run_dir': 0,
+    'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0, 'run_dir': 0,
     'vitals': 0.5, 'planner.formulas': 0.5,
     'decoding': 1, 'losses': 1, 'metrics': 1, 'optimizers': 1,
     'compilation_cache': 1,
@@ -77,9 +77,9 @@ _FORBIDDEN = {
     'evaluator': frozenset({'data', 'checkpoints'}),
 }
 _WITHOUT_JAX = (
-    'cli', 'compat', 'doctor', 'exit_codes', 'experiments', 'gin_config',
-    'gin_utils', 'hardware', 'launch', 'planner.formulas', 'reports',
-    'run_dir', 'vitals',
+    'cli', 'compat', 'doctor', 'exit_codes', 'experiments', 'foreign_logs',
+    'gin_config', 'gin_utils', 'hardware', 'launch', 'planner.formulas',
+    'reports', 'run_dir', 'vitals',
 )  # fmt: skip
 # These read live seqio tasks, and nothing else imports them at its head.
 _NEED_SEQIO = ('t5wild.tasks',)

@@ -72,6 +72,15 @@ class CheckpointEvent:
   failures: int = 0
   error: str = ''
 
+  def __str__(self) -> str:
+    """One line of a log."""
+    text = f'Checkpoint of step {self.step}: {self.kind.replace("_", " ")}'
+    if self.kind != 'removed':
+      text += f' after {self.seconds:.1f} s'
+    if self.kind == 'saved':
+      text += f', {self.num_bytes / 1e6:,.1f} MB'
+    return f'{text}: {self.error}' if self.error else text
+
 
 @dataclasses.dataclass(kw_only=True)
 class _Save:

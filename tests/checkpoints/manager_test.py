@@ -251,3 +251,21 @@ def test_metrics_that_cannot_be_written_do_not_end_the_run(
       patch.setattr(type(epath.Path(tmp_path)), 'write_text', broken)
       manager.report_metrics(1, {'a': 1.0})
   assert 'Metrics of step 1 are not kept' in caplog.text
+
+
+@pytest.mark.parametrize(
+    ('changes', 'line'),
+    [
+        (
+            {'kind': 'saved', 'seconds': 0.44, 'num_bytes': 5_300_000},
+            'Checkpoint of step 7: saved after 0.4 s, 5.3 MB',
+        ),
+        (
+            {'kind': 'save_failed', 'seconds': 2.0, 'error': 'disk full'},
+            'Checkpoint of step 7: save failed after 2.0 s: disk full',
+        ),
+        ({'kind': 'removed'}, 'Checkpoint of step 7: removed'),
+    ],
+)
+def test_what_happened_to_a_checkpoint_reads_as_one_line(changes, line):
+  assert str(manager_lib.CheckpointEvent(step=7, **changes)) == line
