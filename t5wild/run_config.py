@@ -20,6 +20,8 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.compat import install
 
 _BINARY = 't5wild.train'
+# In the names that say how large a mesh is: num_partitions, ici_mesh_shape, ...
+_WORDS_OF_A_MESH = ('num_partitions', 'model_partitions', 'mesh')
 
 
 def find_config(run: str) -> str:
@@ -43,6 +45,7 @@ class RunConfig:
 
   config: str
   bound: Mapping[str, Any]
+  gin_bindings: Sequence[str] = ()
 
   @classmethod
   def read(
@@ -62,7 +65,7 @@ class RunConfig:
         gin_search_paths, [config, *gin_files], gin_bindings
     )
     bound = gin.get_bindings(train, resolve_references=False)
-    return cls(config=config, bound=bound)
+    return cls(config=config, bound=bound, gin_bindings=gin_bindings)
 
   def get(self, argument: str) -> Any:
     """Makes what is bound to an argument; None where nothing is."""
@@ -81,3 +84,21 @@ class RunConfig:
           'of a training run. Give gin files by --gin_file instead.'
       )
     return self.get(argument)
+
+  def make_partitioner(self) -> Any:
+    """Makes the run's partitioner, for whatever devices are here.
+
+    A mesh of the run that does not fit them is given up; one that a binding
+    asks for stays, and is refused when it is made.
+
+    Raises:
+      ValueError: None is bound.
+    """
+    partitioner = self.need('partitioner')
+    if not any(
+        word in binding.lower()
+        for word in _WORDS_OF_A_MESH
+        for binding in self.gin_bindings
+    ):
+      partitioner.fall_back_to_data_parallelism()
+    return partitioner

@@ -79,7 +79,7 @@ def arguments_of(
       'model': bound.need('model'),
       'dataset_cfg': cfg,
       'restore_checkpoint_cfg': restore,
-      'partitioner': bound.need('partitioner'),
+      'partitioner': bound.make_partitioner(),
       'output_dir': output_dir,
       'inference_evaluator_cls': (
           (bound.get('inference_evaluator_cls')

@@ -260,6 +260,6 @@ def read_run(values: Any) -> RunCommand:
       flags=values,
       lengths=lengths_lib.Lengths.of_run(values, bound),
       model=bound.need('model'),
-      partitioner=bound.need('partitioner'),
+      partitioner=bound.make_partitioner(),
       checkpoint=checkpoint,
   )

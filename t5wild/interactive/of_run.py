@@ -107,7 +107,7 @@ class LoadedRun:
     found = lengths_lib.Lengths.of_run(wishes, bound)
     self.lengths = dict(found.by_feature)
     self.model = bound.need('model')
-    self._partitioner = bound.need('partitioner')
+    self._partitioner = bound.make_partitioner()
     devices = self._partitioner.data_mesh_size
     self._cfg = inputs.FileConfig(
         paths='-',

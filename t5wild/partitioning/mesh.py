@@ -36,6 +36,10 @@ _PLATFORM_OF_NAME = {
 }
 
 
+class MisfitError(ValueError):
+  """The mesh asked for cannot be laid over the devices there are."""
+
+
 def select_devices(
     backend: str | None = None, *, platform: str | None = None
 ) -> list[jax.Device]:
@@ -108,8 +112,10 @@ def mesh_sizes(
       products of both.
 
   Raises:
-    ValueError: the sizes do not fit the devices.
+    MisfitError: the sizes do not fit the devices.
+    ValueError: the sizes are none.
   """
+  is_counted = False
   if mesh_shape is not None:
     sizes = _sizes_of_mapping(mesh_shape, num_devices)
   elif ici_mesh_shape is not None or dcn_mesh_shape is not None:
@@ -117,11 +123,12 @@ def mesh_sizes(
     dcn = sizes_of_shape(dcn_mesh_shape, name='dcn_mesh_shape')
     sizes = {axis: ici[axis] * dcn[axis] for axis in MESH_AXES}
   else:
+    is_counted = model_parallel_submesh is None
     model = _model_size(num_partitions, model_parallel_submesh)
     sizes = dict.fromkeys(MESH_AXES, 1)
     sizes['model'] = model
     sizes['data'] = num_devices // model if num_devices % model == 0 else -1
-  _check_fit(sizes, num_devices)
+  _check_fit(sizes, num_devices, is_counted=is_counted)
   return sizes
 
 
@@ -181,20 +188,29 @@ def _sizes_of_mapping(mesh_shape, num_devices: int) -> dict[str, int]:
   return sizes
 
 
-def _check_fit(sizes: Mapping[str, int], num_devices: int) -> None:
+def _check_fit(
+    sizes: Mapping[str, int], num_devices: int, *, is_counted: bool
+) -> None:
+  """Refuses sizes that do not fit; `is_counted`: num_partitions gave them."""
   open_axes = [axis for axis, size in sizes.items() if size < 1]
   fixed = math.prod(size for size in sizes.values() if size >= 1)
   if not open_axes and fixed == num_devices:
     return
   divisors = [n for n in range(1, num_devices + 1) if num_devices % n == 0]
   shown = {axis: n for axis, n in sizes.items() if n not in (1, -1)}
-  raise ValueError(
+  flag = (
+      f'num_partitions={math.gcd(max(sizes["model"], 1), num_devices)}'
+      if is_counted
+      else "mesh_shape={'data': -1}"
+  )
+  raise MisfitError(
       f'The mesh {shown} does not fit the {num_devices} device(s) of this run: '
       f'the given sizes take {fixed}.\n'
       f'Expected sizes of at least 1 whose product is {num_devices}; a model '
       f'axis (num_partitions) can be one of {divisors}.\n'
       "Change num_partitions or mesh_shape (leave out 'data' to let it take "
-      'the rest), or start the run on another number of devices.'
+      'the rest), or start the run on another number of devices: here '
+      f'"--gin.partitioning.PjitPartitioner.{flag}" would do.'
   )
 
 
@@ -291,7 +307,7 @@ def _spread(sizes: Mapping[str, int], num_slices: int) -> dict[str, int]:
     spread[axis] = math.gcd(sizes[axis], left)
     left //= spread[axis]
   if left != 1:
-    raise ValueError(
+    raise MisfitError(
         f'The mesh {dict(sizes)} cannot be laid over {num_slices} slices.\n'
         'Expected axis sizes that the number of slices can be split over.\n'
         f'Make replica or data a multiple of {num_slices}.'
@@ -302,7 +318,7 @@ def _spread(sizes: Mapping[str, int], num_slices: int) -> dict[str, int]:
 def _arrange_granule(devices, inner, submesh) -> np.ndarray:
   """Orders the devices of one slice or host group into shape `inner`."""
   if len(devices) != math.prod(inner):
-    raise ValueError(
+    raise MisfitError(
         f'A slice has {len(devices)} devices, its part of the mesh takes '
         f'{math.prod(inner)} {tuple(inner)}.\n'
         'Expected slices of equal size.\n'
@@ -333,7 +349,7 @@ def _tile_torus(devices, submesh) -> np.ndarray | None:
   """[data, model] array whose rows are `submesh` tiles of the torus.
 
   None when the devices do not fill a box (then no tiling by coordinates is
-  possible). Raises ValueError when the tile does not divide the box.
+  possible). Raises MisfitError when the tile does not divide the box.
   """
   if not all(hasattr(device, 'coords') for device in devices):
     return None
@@ -343,7 +359,7 @@ def _tile_torus(devices, submesh) -> np.ndarray | None:
   if math.prod(bounds) != len(devices):
     return None
   if any(b % m for b, m in zip(bounds, submesh, strict=True)):
-    raise ValueError(
+    raise MisfitError(
         f'model_parallel_submesh = {submesh} does not tile the torus of '
         f'(x, y, z, core) = {tuple(int(b) for b in bounds)}.\n'
         'Expected each size to divide the one of the torus.\n'

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import functools
 from typing import Any
 
+from absl import logging
 from flax.linen import partitioning as flax_partitioning
 import jax
 from jax.sharding import Mesh
@@ -92,6 +93,23 @@ class BasePartitioner:
         dcn_sizes=dcn_sizes,
         model_parallel_submesh=self._model_parallel_submesh,
     )
+
+  def fall_back_to_data_parallelism(self) -> None:
+    """Gives up a mesh that does not fit the devices, and says so.
+
+    For what a mesh does not change: a checkpoint can be read on any. Every
+    process calls it.
+    """
+    try:
+      _ = self.mesh
+    except mesh_lib.MisfitError as error:
+      self._num_partitions = self._model_parallel_submesh = None
+      self._ici_mesh_shape = self._dcn_mesh_shape = None
+      self._mesh_shape = {'data': -1}
+      logging.warning(
+          '%s All %d device(s) are data parallel instead.',
+          str(error).splitlines()[0], self.mesh.size,
+      )  # fmt: skip
 
   @property
   def logical_axis_rules(self) -> tuple:

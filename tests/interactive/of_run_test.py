@@ -3,6 +3,7 @@
 """A run at hand, and T5X's class around the same checkpoint, agree."""
 
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from t5wild import interactive
 from t5wild import optimizers
 from t5wild import partitioning
 from t5wild.checkpoints import steps
+from t5wild.evaluating import of_run as evaluated_run
+from tests.end_to_end import binaries
 from tests.end_to_end import copy_task
 
 pytestmark = pytest.mark.slow
@@ -109,6 +112,36 @@ def test_each_of_two_runs_keeps_its_own_configuration(copy_run):
   assert (one.step, other.step) == (4, 2)
   for run, rate in ((one, 0.5), (other, 0.25), (one, 0.5)):
     assert run.train(_PAIRS)['learning_rate'] == pytest.approx(rate)
+
+
+def test_a_run_on_more_devices_is_used_on_those_there_are(
+    loaded, copy_run, tmp_path, caplog, capsys
+):
+  run = shutil.copytree(copy_run, tmp_path / 'run')
+  config = run / 'config.gin'
+  given = config.read_text()
+  of_mesh = 'partitioning.PjitPartitioner.num_partitions = '
+  config.write_text(
+      ''.join(
+          f'{of_mesh}16\n' if line.startswith(of_mesh) else line
+          for line in given.splitlines(keepends=True)
+      )
+  )
+  assert config.read_text() != given
+  told = 'All 8 device(s) are data parallel'
+  assert interactive.load(run).predict(_TEXTS) == loaded.predict(_TEXTS)
+  assert caplog.text.count(told) == 1
+  prompts = tmp_path / 'in.txt'
+  prompts.write_text('abab\n')
+  infer = ('infer', f'--run={run}', f'--input={prompts}')
+  assert binaries.run(*infer) == 0
+  request = evaluated_run.RunRequest(run=str(run))
+  arguments = evaluated_run.arguments_of(request)
+  assert arguments['partitioner'].data_mesh_size == 8
+  assert caplog.text.count(told) == 3
+  # What is asked for now is not given up.
+  assert binaries.run(*infer, f'--gin.{of_mesh.replace(" ", "")}3') == 2
+  assert '.num_partitions=1" would do' in capsys.readouterr().err
 
 
 def test_metrics_compare_texts_with_texts(make_model, loaded):

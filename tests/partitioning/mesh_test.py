@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Laws of mesh sizes and of the order of devices."""
 
+import ast
 import dataclasses
 import math
+import re
 
 from hypothesis import given
 from hypothesis import settings
@@ -85,6 +87,29 @@ def test_a_mesh_that_does_not_fit_is_refused_with_value_and_mend(
   message = str(caught.value)
   assert named in message
   assert len(message.splitlines()) == 3 and 'Expected' in message
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        {'num_partitions': 3},
+        {'num_partitions': 12},
+        {'model_parallel_submesh': [3, 1, 1, 1], 'num_partitions': 4},
+        {'ici_mesh_shape': [3, 1]},
+        {'mesh_shape': {'data': 4, 'model': 4}},
+    ],
+)
+@pytest.mark.parametrize('num_devices', [1, 8])
+def test_the_flag_that_a_misfit_is_answered_with_fits(arguments, num_devices):
+  with pytest.raises(mesh.MisfitError) as caught:
+    mesh.mesh_sizes(num_devices, **arguments)
+  (flag,) = re.findall(
+      r'"--gin.partitioning.PjitPartitioner.(\w+=[^"]+)"', str(caught.value)
+  )
+  name, value = flag.split('=', 1)
+  mesh.mesh_sizes(
+      num_devices, **arguments | {name: ast.literal_eval(value)}
+  )
 
 
 @settings(max_examples=60, deadline=None)

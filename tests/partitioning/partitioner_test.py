@@ -346,6 +346,34 @@ def test_numbers_of_dimensions_beside_rules_are_not_ignored():
     )
 
 
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        {'num_partitions': 3},
+        {'mesh_shape': {'data': 3, 'model': 2}},
+        {'ici_mesh_shape': [1, 3], 'dcn_mesh_shape': [2, 1]},
+        {'model_parallel_submesh': [3, 1, 1, 1]},
+    ],
+)
+def test_a_mesh_that_does_not_fit_is_given_up_for_data_parallelism(
+    arguments, caplog
+):
+  partitioner = partitioning.PjitPartitioner(**arguments)
+  with caplog.at_level('WARNING', logger='absl'):
+    partitioner.fall_back_to_data_parallelism()
+  assert partitioner.mesh.shape['data'] == partitioner.data_mesh_size == 8
+  (record,) = caplog.records
+  assert 'does not fit the 8 device(s)' in record.getMessage()
+  assert '8 device(s) are data parallel' in record.getMessage()
+
+
+def test_a_mesh_that_fits_is_kept(caplog):
+  partitioner = partitioning.PjitPartitioner(num_partitions=2)
+  partitioner.fall_back_to_data_parallelism()
+  assert partitioner.mesh.shape['model'] == 2
+  assert not caplog.records
+
+
 def test_a_platform_that_is_not_there_is_refused_when_the_mesh_is_made():
   with pytest.raises(ValueError, match="asks for 'tpu'"):
     _ = partitioning.PjitPartitioner(platform='tpu').mesh
