@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import dataclasses
 import difflib
 import importlib
+import os
 import signal
 import sys
 
@@ -109,6 +110,10 @@ def main(argv: Sequence[str] | None = None) -> int:
   except KeyboardInterrupt:  # while its modules are still being imported, too
     _print('Stopped by Ctrl-C.', stream=sys.stderr)
     return 128 + signal.SIGINT
+  except BrokenPipeError:
+    # Who read the output has gone, as `head` does: nobody to tell.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def usage() -> str:

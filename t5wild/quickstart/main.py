@@ -11,6 +11,8 @@ from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
 
 RECIPE = 'recipes/quickstart.gin'
+FINETUNE_RECIPE = 'recipes/finetune_function_name.gin'
+FINETUNE_STEPS = 600  # of that recipe
 DEFAULT_MODEL_DIR = 't5wild_quickstart'
 DEFAULT_STEPS = 3600
 MAX_LOSS_FRACTION = 0.75
@@ -52,7 +54,6 @@ def _train_argv(options, rest: Sequence[str]) -> list[str]:
       f'--gin_file={RECIPE}',
       f"--gin.MODEL_DIR='{options.model_dir}'",
       f'--gin.TRAIN_STEPS={options.steps}',
-      '--verbosity=-1',  # warnings: the progress lines come anyway
   ]
   if options.text:
     argv.append(f"--gin.TEXT='{os.path.abspath(options.text)}'")
@@ -72,6 +73,20 @@ def _check(options) -> str | None:
         'Expected paths without one; rename the folder.'
     )
   return None
+
+
+def _plan(options) -> list[str]:
+  """What is known before JAX is imported, so that it is told at once."""
+  text = options.text or "the Python standard library's sources"
+  return [
+      f'Trains a small byte-level encoder-decoder to fill gaps in {text},',
+      f'to step {options.steps}; all it leaves goes to {options.model_dir}. '
+      'Size and device are told below;',
+      'the first loss comes after imports, compilation and an evaluation of '
+      'the untrained model',
+      '(half a minute on two CPU cores). Ctrl-C saves and leaves; the same '
+      'command resumes.',
+  ]
 
 
 def _summary(model_dir: str) -> list[str]:
@@ -148,14 +163,33 @@ def _next_commands(options) -> list[str]:
       f'  t5wild quickstart{text} --model_dir {model_dir} --steps '
       f'{2 * options.steps}',
       '      resumes and trains on',
+      "  echo 'def __init_<extra_id_0>(self<extra_id_1>):' | \\",
+      f'  t5wild infer --run={model_dir} --input=-',
+      '      fills gaps in a line of yours',
+      f'  t5wild eval --run={model_dir}',
+      '      the loss of its newest checkpoint',
+      f'  t5wild train --gin_file={FINETUNE_RECIPE}{_from(options)}',
+      '      fine-tunes it to name Python functions',
       '  XLA_FLAGS=--xla_force_host_platform_device_count=8 \\',
       f'  t5wild train --gin_file={RECIPE} --gin.MODEL_DIR={model_dir}_mesh'
       f'{gin_text} \\',
-      '      --gin.partitioning.PjitPartitioner.num_partitions=2',
+      f'      --gin.TRAIN_STEPS={options.steps} '
+      '--gin.partitioning.PjitPartitioner.num_partitions=2',
       '      the same run, and the same losses, on a mesh of 4 x 2 devices',
       f'  tensorboard --logdir {model_dir}',
       f'  less {run_dir_lib.RunDir(model_dir).operative_config_gin}',
   ]
+
+
+def _from(options) -> str:
+  """Flags by which the fine-tuning recipe begins with this very run."""
+  if (options.model_dir, options.steps) == (DEFAULT_MODEL_DIR, DEFAULT_STEPS):
+    return ''  # the recipe's own
+  return (
+      ' \\\n      --gin.INITIAL_CHECKPOINT_PATH='
+      f'{options.model_dir}/checkpoint_{options.steps} \\\n'
+      f'      --gin.TRAIN_STEPS={options.steps + FINETUNE_STEPS}'
+  )
 
 
 def main(argv: Sequence[str]) -> int:
@@ -172,6 +206,7 @@ def main(argv: Sequence[str]) -> int:
   if problem:
     print(problem)  # noqa: T201 -- the command's product
     return exit_codes.BAD_CONFIG.code
+  print('\n'.join(_plan(options)), flush=True)  # noqa: T201 -- the product
   start = time.monotonic()
   from t5wild import train  # JAX and TensorFlow: not for --help
 

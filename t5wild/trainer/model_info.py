@@ -140,8 +140,9 @@ def write(info: ModelInfo, run_dir: run_dir_lib.RunDir) -> None:
   path.parent.mkdir(parents=True, exist_ok=True)
   path.write_text(info.text())
   logging.info(
-      '%s parameters on mesh %s; details in %s',
-      f'{info.num_parameters:,}', _mesh_text(info.mesh), path,
+      '%s parameters on %d x %s, mesh %s; details in %s',
+      f'{info.num_parameters:,}', math.prod(info.mesh.values()),
+      jax.devices()[0].device_kind, _mesh_text(info.mesh), path,
   )
 
 
