@@ -50,9 +50,9 @@ def provider_of(cfg: Any) -> Any:
     raise ValueError(
         f'no seqio task or mixture is named {cfg.mixture_or_task_name!r}: '
         f'expected one that is registered. {error} Import the module that '
-        'registers it (a gin line: import my_package.tasks), or correct '
-        'MIXTURE_OR_TASK_NAME.'
-    ) from error
+        'registers it (a gin line: import my_package.tasks, in a --gin_file), '
+        'or correct MIXTURE_OR_TASK_NAME (--task where that was given).'
+    ) from None  # seqio's own words are in it
 
 
 def subtasks_of(provider: Any) -> list[Any]:
