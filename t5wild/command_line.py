@@ -135,12 +135,11 @@ def parse_gin(**objects: Any) -> None:
   install.install()
   for name, value in objects.items():
     setattr(sys.modules['__main__'], name, value)
-  with foreign_logs.quiet_tensorflow_import():  # recipes import it
-    gin_utils.parse_gin_flags(
-        flags.FLAGS.gin_search_paths,
-        flags.FLAGS.gin_file,
-        flags.FLAGS.gin_bindings,
-    )
+  gin_utils.parse_gin_flags(
+      flags.FLAGS.gin_search_paths,
+      flags.FLAGS.gin_file,
+      flags.FLAGS.gin_bindings,
+  )
 
 
 def use_data_dirs() -> None:
