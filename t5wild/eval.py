@@ -128,9 +128,10 @@ _NOT_OF_THE_RESULT = (
 def define_flags() -> None:
   """Defines the command line, once."""
   command_line.define_flags()
-  if 'run' in flags.FLAGS:
+  if 'checkpoint' in flags.FLAGS:
     return
-  flags.DEFINE_string('run', None, 'MODEL_DIR of the run to evaluate.')
+  if 'run' not in flags.FLAGS:  # that of `infer`, in one process with it
+    flags.DEFINE_string('run', None, 'MODEL_DIR of the run to evaluate.')
   flags.DEFINE_string(
       'checkpoint',
       'latest',

@@ -29,9 +29,10 @@ from t5wild.partitioning import distributed
 
 def define_flags() -> None:
   """Defines the flags of inference from a run's directory."""
-  if 'run' in flags.FLAGS:
+  if 'step' in flags.FLAGS:
     return
-  flags.DEFINE_string('run', None, 'MODEL_DIR of the run to infer with.')
+  if 'run' not in flags.FLAGS:  # that of `eval`, in one process with it
+    flags.DEFINE_string('run', None, 'MODEL_DIR of the run to infer with.')
   flags.DEFINE_integer('step', None, 'Which checkpoint; default: the newest.')
   flags.DEFINE_string(
       'input', None,

@@ -139,7 +139,8 @@ def check_decoding_flags(
     wanted = _DECODE_FNS.get(function)
     # gin's own wrapper reads bindings; a model's default is no wrapper.
     if wanted is None or (
-        decode_fn is not wanted and inspect.unwrap(decode_fn) is wanted
+        decode_fn is not wanted
+        and inspect.unwrap(decode_fn) is inspect.unwrap(wanted)
     ):
       continue
     name = type(model).__name__
