@@ -120,9 +120,16 @@ def test_two_processes_find_what_one_does_and_write_it_once(
   assert sorted(found) == [4, 12]
   for step, metrics in found.items():
     assert metrics == pytest.approx(expected[step], rel=1e-5)
-  for name in (f'inference_eval/{_TASK}-000012.jsonl', 'evaluation.json'):
-    twice, once = (tmp_path / 'out' / name), (evaluated / name)
-    assert twice.read_text() == once.read_text()
+  predictions = f'inference_eval/{_TASK}-000012.jsonl'
+  twice, once = tmp_path / 'out' / predictions, evaluated / predictions
+  assert twice.read_text() == once.read_text()
+  settings = [
+      json.loads((folder / 'evaluation.json').read_text())
+      for folder in (tmp_path / 'out', evaluated)
+  ]
+  for one in settings:
+    del one['run']  # told from where the file lies
+  assert settings[0] == settings[1]
   written = [
       (record.name, record.step)
       for record in records.read_records(tmp_path / 'out' / 'metrics.jsonl')
