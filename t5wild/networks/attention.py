@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from t5wild.networks import dot_product
-from t5wild.networks import embeddings
 from t5wild.networks import layers
 from t5wild.networks import masks
 from t5wild.networks import norms
+from t5wild.networks import rotary as rotary_lib
 
 _HEAD_MAJOR = ('batch', 'heads', 'length', 'kv')
 
@@ -40,12 +40,20 @@ class MultiHeadDotProductAttention(nn.Module):
     dropout_rate: dropout of attention weights, shared by all queries.
     float32_logits: accumulate logits in float32 whatever `dtype` is.
     softcap: keeps logits in (-softcap, softcap); None = as they are.
-    rotary_wavelength: longest wavelength of rotary position embeddings; None =
-      positions are told otherwise.
+    rotary: rotary positions; None = positions are told otherwise.
+    is_local: this layer looks no farther than `local_window`, and has the
+      positions of `local_rotary`; an array where layers are scanned.
+    local_rotary: rotary positions of a local layer; None = the same.
+    local_window: how many positions a local layer sees to one side, itself
+      included; None = all.
+    use_input_bias: add biases to queries, keys and values.
+    use_output_bias: add a bias to the output.
     scale_queries: multiply queries by 1/sqrt(head_dim) in the forward pass
       instead of once, in their initial kernel.
+    query_pre_attn_scalar: what takes the place of head_dim in that; None = it.
     scale_attn_logits: multiply them so in both places.
     normalize_heads: RMS norm of each head's query and key.
+    norm_from_one: the parameter of that norm is added to 1.
     norm_epsilon: added to the mean square in that norm.
     joined_kernels: True = kernels are matrices `(embed, joined_kv)` as in
       T5X's plain network; False = `(embed, heads, kv)` as in its scanned one.
@@ -63,10 +71,17 @@ class MultiHeadDotProductAttention(nn.Module):
   dropout_rate: float = 0.0
   float32_logits: bool = False
   softcap: float | None = None
-  rotary_wavelength: float | None = None
+  rotary: rotary_lib.Rotary | None = None
+  is_local: masks.IsLocal = False
+  local_rotary: rotary_lib.Rotary | None = None
+  local_window: int | None = None
+  use_input_bias: bool = False
+  use_output_bias: bool = False
   scale_queries: bool = False
+  query_pre_attn_scalar: float | None = None
   scale_attn_logits: bool = False
   normalize_heads: bool = False
+  norm_from_one: bool = False
   norm_epsilon: float = 1e-6
   joined_kernels: bool = True
   like_to_like: bool = False
@@ -118,9 +133,10 @@ class MultiHeadDotProductAttention(nn.Module):
     cache = None
     if decode or prefill_lengths is not None:
       cache = self._cache_variables(key)
-    if self.rotary_wavelength is not None:
-      at = cache[2].value if is_step else None
+    at = cache[2].value if is_step else None
+    if self.rotary is not None:
       query, key = self._rotate(query, at), self._rotate(key, at)
+    mask = self._within_window(mask, cache, query, at)
     if is_step:
       mask, bias = _row_of_step(cache, query, mask, bias)
       key, value = _append(cache, key, value)
@@ -136,6 +152,7 @@ class MultiHeadDotProductAttention(nn.Module):
         inputs_q.shape[-1],
         kernel_axes=(*self._head_axes(), 'embed'),
         num_input_axes=2,
+        use_bias=self.use_output_bias,
         dtype=self.dtype,
         kernel_init=self.kernel_init,
         name='out',
@@ -170,12 +187,17 @@ class MultiHeadDotProductAttention(nn.Module):
     if self.normalize_heads:
       query = self._norm('query_norm')(query)
     if self.scale_queries or self.scale_attn_logits:
-      query = query * jnp.asarray(self.head_dim**-0.5, query.dtype)
+      size = self.query_pre_attn_scalar or self.head_dim
+      query = query * jnp.asarray(size**-0.5, query.dtype)
     return query
 
   def _norm(self, name: str):
     return norms.RmsNorm(
-        epsilon=self.norm_epsilon, dtype=self.dtype, axis_name='kv', name=name
+        epsilon=self.norm_epsilon,
+        dtype=self.dtype,
+        scale_from_one=self.norm_from_one,
+        axis_name='kv',
+        name=name,
     )
 
   def _project(
@@ -189,6 +211,7 @@ class MultiHeadDotProductAttention(nn.Module):
     x = layers.DenseGeneral(
         (num_heads, self.head_dim),
         kernel_axes=('embed', *self._head_axes()),
+        use_bias=self.use_input_bias,
         dtype=self.dtype,
         kernel_init=kernel_init,
         name=name,
@@ -203,15 +226,26 @@ class MultiHeadDotProductAttention(nn.Module):
     return lambda *args: kernel_init(*args) / scale
 
   def _rotate(self, x, index):
-    """Rotates by the positions 0, 1, ..., or by the one that `index` gives."""
-    positions = (
-        jnp.arange(x.shape[2])[None]
-        if index is None
-        else jnp.reshape(index, (-1, 1))
+    pairs = self.head_dim // 2
+    frequencies = self.rotary.frequencies(pairs)
+    if self.local_rotary is not None:
+      frequencies = jnp.where(
+          self.is_local, self.local_rotary.frequencies(pairs), frequencies
+      )
+    return rotary_lib.rotate(x, _positions(x, index), frequencies)
+
+  def _within_window(self, mask, cache, query, index):
+    """The mask, of a local layer without what is too far away."""
+    if self.local_window is None or self.is_local is False:
+      return mask
+    length = query.shape[2] if index is None else cache[0].value.shape[3]
+    near = masks.make_window_mask(
+        _positions(query, index),
+        jnp.arange(length),
+        window=self.local_window,
+        is_local=self.is_local,
     )
-    return embeddings.rotate(
-        x, positions, max_wavelength=self.rotary_wavelength
-    )
+    return masks.combine_masks(mask, near)
 
   def _value_scale(
       self,
@@ -241,6 +275,13 @@ class MultiHeadDotProductAttention(nn.Module):
             'cache', 'cache_index', lambda: jnp.zeros((), jnp.int32)
         ),
     )
+
+
+def _positions(x, index):
+  """The positions 0, 1, ..., or the one of each row that `index` gives."""
+  if index is None:
+    return jnp.arange(x.shape[2])[None]
+  return jnp.reshape(index, (-1, 1))
 
 
 def _pin(

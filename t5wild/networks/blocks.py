@@ -6,6 +6,8 @@ The `make_*` functions build modules under T5X's names: call them, like the
 other functions here, from a compact method.
 """
 
+from collections.abc import Sequence
+
 from flax import linen as nn
 from flax.linen import partitioning
 import jax
@@ -17,7 +19,9 @@ from t5wild.networks import attention
 from t5wild.networks import config as config_lib
 from t5wild.networks import embeddings
 from t5wild.networks import layers
+from t5wild.networks import masks
 from t5wild.networks import norms
+from t5wild.networks import rotary
 
 # Numbers of any type: initialised without types they are floats, as in T5X.
 Tokens = Num[Array, 'batch length']
@@ -33,9 +37,11 @@ def make_attention(
     is_cross: bool = False,
     like_to_like: bool = False,
     keep_encoded: bool = False,
+    is_local: masks.IsLocal = False,
 ) -> attention.MultiHeadDotProductAttention:
   """Makes an attention block; across two sequences there is no distance."""
   is_rotary = config.positions == 'rotary' and not is_cross
+  local_rotary = make_local_rotary(config) if is_rotary else None
   return attention.MultiHeadDotProductAttention(
       num_heads=config.num_heads,
       head_dim=config.head_dim,
@@ -44,10 +50,17 @@ def make_attention(
       dropout_rate=config.dropout_rate,
       float32_logits=config.float32_attention_logits,
       softcap=config.attention_softcap,
-      rotary_wavelength=config.rotary_wavelength if is_rotary else None,
+      rotary=make_rotary(config) if is_rotary else None,
+      is_local=is_local,
+      local_rotary=local_rotary,
+      local_window=getattr(config, 'local_window', None),
+      use_input_bias=config.attention_bias in ('inputs', 'all'),
+      use_output_bias=config.attention_bias == 'all',
       scale_queries=config.scale_queries,
+      query_pre_attn_scalar=config.query_pre_attn_scalar,
       scale_attn_logits=getattr(config, 'scale_attn_logits', False),
       normalize_heads=config.normalize_heads,
+      norm_from_one=config.norm == 'rms_from_one',
       norm_epsilon=config.norm_epsilon,
       joined_kernels=not config.scan_layers,
       like_to_like=like_to_like,
@@ -56,12 +69,29 @@ def make_attention(
   )
 
 
+def make_rotary(config: Config) -> rotary.Rotary:
+  """Makes the rotary positions, of layers that look as far as they like."""
+  return rotary.Rotary(
+      wavelength=config.rotary_wavelength,
+      factor=config.rotary_factor,
+      original_length=config.rotary_original_length,
+      turns=tuple(config.rotary_turns),
+  )
+
+
+def make_local_rotary(config: Config) -> rotary.Rotary | None:
+  """Makes those of local layers; None = they are the same."""
+  wavelength = getattr(config, 'local_rotary_wavelength', None)
+  return None if wavelength is None else rotary.Rotary(wavelength=wavelength)
+
+
 def make_mlp(config: Config) -> layers.MlpBlock:
   """Makes the feed-forward block."""
   return layers.MlpBlock(
       config.mlp_dim,
       activations=config.mlp_activations,
       intermediate_dropout_rate=config.dropout_rate,
+      use_bias=config.mlp_bias,
       dtype=config.dtype,
       name='mlp',
   )
@@ -175,7 +205,8 @@ def _rematerialized(layer_cls, config: Config):
 
 def apply_layers(
     layer_cls, x: Embedded, layer_args: tuple, *, layer_fields: dict,
-    num_layers: int, scanned_name: str, initializing: bool
+    num_layers: int, scanned_name: str, initializing: bool,
+    is_local: Sequence[bool] | None = None,
 ) -> Embedded:
   """Sends x through all layers, plain or scanned.
 
@@ -187,14 +218,18 @@ def apply_layers(
     num_layers: number of layers.
     scanned_name: name of the stacked layers' module.
     initializing: parameters are being made.
+    is_local: what each layer gets after `layer_args`; None = nothing.
   """
   config = layer_fields['config']
   layer_cls = _rematerialized(layer_cls, config)
   if not config.scan_layers:
     for index in range(num_layers):
-      x, _ = layer_cls(**layer_fields, name=f'layers_{index}')(x, *layer_args)
+      own = () if is_local is None else (is_local[index],)
+      layer = layer_cls(**layer_fields, name=f'layers_{index}')
+      x, _ = layer(x, *layer_args, *own)
     return x
   axis = config.param_scan_axis
+  own = () if is_local is None else (jnp.asarray(is_local),)
   scanned_cls = partitioning.scan_with_axes(
       layer_cls,
       variable_axes={
@@ -203,9 +238,10 @@ def apply_layers(
           'encoded': 0,
       },
       split_rngs={'params': True, 'dropout': True},
-      in_axes=(nn.broadcast,) * len(layer_args),
+      in_axes=(nn.broadcast,) * len(layer_args) + (0,) * len(own),
       length=num_layers,
       axis_name='layers',
   )
-  x, _ = scanned_cls(**layer_fields, name=scanned_name)(x, *layer_args)
+  layers_module = scanned_cls(**layer_fields, name=scanned_name)
+  x, _ = layers_module(x, *layer_args, *own)
   return x

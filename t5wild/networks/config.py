@@ -18,6 +18,8 @@ from t5wild.networks import layers
 REMAT_POLICIES = ('none', 'minimal', 'full')
 POSITIONS = ('relative_bias', 'relative_bias_per_layer', 'rotary', 'none')
 NORMS = ('rms', 'rms_from_one', 'layer', 'layer_without_bias')
+ATTENTION_BIASES = ('none', 'inputs', 'all')
+LAYER_KINDS = ('global', 'local')
 EMBEDDING_SCALES = ('logits', 'inputs', 'none')
 
 
@@ -50,10 +52,21 @@ class LayerConfig:
       where these are scanned; 'relative_bias_per_layer' (umT5); 'rotary' =
       queries and keys are turned by their position; 'none'.
     rotary_wavelength: longest wavelength of rotary positions.
+    rotary_factor: slow pairs of features turn so many times as slowly, for
+      texts longer than those trained on; see `rotary.Rotary`.
+    rotary_original_length: how long those were (Llama 3.1); None = all pairs
+      are slowed.
+    rotary_turns: which pairs are slow where it is not None.
+    attention_bias: 'none'; 'inputs' = queries, keys and values get biases
+      (Qwen 2); 'all' = the output too.
+    mlp_bias: the feed-forward block's products get biases.
     scale_queries: multiply queries by 1/sqrt(head_dim) in the forward pass
       rather than, as T5 does, once in their initial kernel. The same at the
       start; Adafactor trains both alike, Adam does not.
-    normalize_heads: RMS norm of each head's queries and keys.
+    query_pre_attn_scalar: takes the place of head_dim there (Gemma 2); None =
+      head_dim.
+    normalize_heads: RMS norm of each head's queries and keys, its parameter
+      added to 1 where `norm` is 'rms_from_one' (Gemma 3).
     attention_softcap: keeps attention logits within plus and minus this much by
       a tanh; None = as they are.
     logits_softcap: the same for the scores of tokens.
@@ -82,7 +95,13 @@ class LayerConfig:
   norm_epsilon: float = 1e-6
   positions: str = 'relative_bias'
   rotary_wavelength: float = 10_000.0
+  rotary_factor: float = 1.0
+  rotary_original_length: int | None = None
+  rotary_turns: Sequence[float] = (1.0, 4.0)
+  attention_bias: str = 'none'
+  mlp_bias: bool = False
   scale_queries: bool = False
+  query_pre_attn_scalar: float | None = None
   normalize_heads: bool = False
   attention_softcap: float | None = None
   logits_softcap: float | None = None
@@ -122,11 +141,21 @@ class TransformerConfig(LayerConfig):
       the other.
     post_norms: also normalise what each block gives before it is added
       (Gemma 2).
+    layer_pattern: kinds of the layers, over and again: 'global', or 'local',
+      which looks no farther than `local_window`. ('local', 'global') in Gemma
+      2, five local and one global in Gemma 3.
+    local_window: how many positions a local layer sees to one side, itself
+      included.
+    local_rotary_wavelength: longest wavelength of a local layer's rotary
+      positions, which are not slowed (Gemma 3); None = as in global ones.
   """
 
   num_layers: int = 6
   parallel_blocks: bool = False
   post_norms: bool = False
+  layer_pattern: Sequence[str] = ('global',)
+  local_window: int | None = None
+  local_rotary_wavelength: float | None = None
 
 
 def check_config(config: LayerConfig) -> None:
@@ -134,6 +163,8 @@ def check_config(config: LayerConfig) -> None:
   _check_choices(config)
   _check_numbers(config)
   _check_heads(config)
+  if isinstance(config, TransformerConfig):
+    _check_pattern(config)
   try:
     jnp.dtype(config.dtype)
   except TypeError:
@@ -164,6 +195,7 @@ def _check_choices(config: LayerConfig) -> None:
       ('positions', POSITIONS, "'relative_bias' is T5's"),
       ('norm', NORMS, "'rms' is T5's"),
       ('embedding_scale', EMBEDDING_SCALES, "'logits' is T5's"),
+      ('attention_bias', ATTENTION_BIASES, "'none' is T5's"),
   ):  # fmt: skip
     value = getattr(config, field)
     if value not in choices:
@@ -196,15 +228,38 @@ def _check_numbers(config: LayerConfig) -> None:
           'it in the model gin file'
       )
   for name in (
-      'norm_epsilon', 'rotary_wavelength', 'attention_softcap', 'logits_softcap'
-  ):
-    value = getattr(config, name)
+      'norm_epsilon', 'rotary_wavelength', 'attention_softcap',
+      'logits_softcap', 'rotary_factor', 'rotary_original_length',
+      'query_pre_attn_scalar', 'local_rotary_wavelength',
+  ):  # fmt: skip
+    value = getattr(config, name, None)
     if value is not None and value <= 0.0:
       raise ValueError(
           f'{_name(config)}.{name} is {value!r}, expected a number above 0'
-          f'{", or None for no cap" if "softcap" in name else ""}: correct it '
+          f'{_or_none(name)}: correct it '
           'in the model gin file'
       )
+
+
+def _or_none(name: str) -> str:
+  if name in ('norm_epsilon', 'rotary_wavelength', 'rotary_factor'):
+    return ''
+  return ', or None for no cap' if 'softcap' in name else ', or None'
+
+
+def _check_pattern(config: TransformerConfig) -> None:
+  pattern, window = config.layer_pattern, config.local_window
+  if isinstance(pattern, str) or not pattern or set(pattern) - set(LAYER_KINDS):
+    raise ValueError(
+        f'{_name(config)}.layer_pattern is {pattern!r}, expected a sequence of '
+        f"{LAYER_KINDS}: ('global',) lets every layer look as far as it likes"
+    )
+  if 'local' in pattern and (window is None or window < 1):
+    raise ValueError(
+        f'{_name(config)}.local_window is {window!r} and layer_pattern is '
+        f'{pattern!r}, expected how far its local layers look, at least 1: set '
+        "local_window, or layer_pattern to ('global',)"
+    )
 
 
 def _check_heads(config: LayerConfig) -> None:
@@ -220,6 +275,12 @@ def _check_heads(config: LayerConfig) -> None:
         f'{_name(config)}.head_dim is {config.head_dim!r}, expected an even '
         "number for positions = 'rotary', which turns pairs of features: make "
         'it even, or choose other positions'
+    )
+  low, high = config.rotary_turns
+  if not 0.0 < low < high:
+    raise ValueError(
+        f'{_name(config)}.rotary_turns is {config.rotary_turns!r}, expected '
+        'two numbers above 0, the smaller first: (1.0, 4.0) is Llama 3.1\'s'
     )
   if getattr(config, 'like_attends_to_like', False) and (
       kv_heads not in (None, config.num_heads)

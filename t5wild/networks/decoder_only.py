@@ -7,6 +7,8 @@ its parameters, dropout keys and call signature; the configuration's switches
 make PaLM's, Llama's or Gemma's of it.
 """
 
+import itertools
+
 from flax import linen as nn
 from jax import Array
 import jax.numpy as jnp
@@ -47,9 +49,12 @@ class DecoderLayer(nn.Module):
       bias: blocks.Bias | None,
       prefill_lengths: attention.PrefillLengths,
       dropout_rows: layers.DropoutRows,
+      is_local: masks.IsLocal | None = None,
   ) -> tuple[Embedded, None]:
     """Maps a layer's inputs to its outputs (with what `nn.scan` expects)."""
     cfg = self.config
+    if is_local is None:  # All layers are alike.
+      is_local = cfg.layer_pattern[0] == 'local'
     length = self.max_decode_length or inputs.shape[1]
     bias = blocks.make_layer_bias(cfg, bias, length, bidirectional=False)
     inputs = blocks.pin(inputs)
@@ -57,7 +62,7 @@ class DecoderLayer(nn.Module):
         'layer_norm' if cfg.parallel_blocks else 'pre_self_attention_layer_norm'
     )
     normed = blocks.make_norm(cfg, first_norm)(inputs)
-    x = blocks.make_attention(cfg, 'self_attention')(
+    x = blocks.make_attention(cfg, 'self_attention', is_local=is_local)(
         normed,
         normed,
         mask,
@@ -169,6 +174,7 @@ class Decoder(nn.Module):
         num_layers=cfg.num_layers,
         scanned_name='decoder',
         initializing=self.is_mutable_collection('params'),
+        is_local=_local_layers(cfg),
     )
     y = blocks.make_norm(cfg, 'decoder_norm')(y)
     y = layers.Dropout(cfg.dropout_rate, name='output_dropout')(y, **switches)
@@ -227,6 +233,15 @@ class DecoderWrapper(nn.Module):
         prefill_lengths=prefill_lengths,
         dropout_rows=dropout_rows,
     )
+
+
+def _local_layers(config: TransformerConfig) -> list[bool] | None:
+  """Which layers are local; None = all or none of them."""
+  kinds = itertools.islice(
+      itertools.cycle(config.layer_pattern), config.num_layers
+  )
+  is_local = [kind == 'local' for kind in kinds]
+  return is_local if len(set(config.layer_pattern)) > 1 else None
 
 
 def _check_modes(decode, prefill, decoder_segment_ids) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Embeddings: of tokens, of positions, and of the distance between two."""
+"""Embeddings: of tokens, and of the distance between two positions."""
 
 import dataclasses
 
@@ -203,35 +203,3 @@ def spread_over_diagonals(
       :, first : first + num_queries * num_distances
   ]
   return rows.reshape(heads, num_queries, num_distances)[:, :, :num_keys]
-
-
-def rotate(
-    x: Float[Array, 'batch heads length kv'],
-    positions: Int[Array, '#batch length'],
-    *,
-    max_wavelength: float,
-) -> Float[Array, 'batch heads length kv']:
-  """Rotates pairs of features by angles that grow with the position.
-
-  Rotary position embedding (Su et al. 2021, arXiv:2104.09864): the product of a
-  rotated query and a rotated key depends on the distance between them alone.
-  Pair i of n, made of the features i and n + i, turns by
-  `position / max_wavelength**(i / n)` radians. Computed in float32.
-
-  Args:
-    x: queries or keys; their last axis is even.
-    positions: position of each in its row.
-    max_wavelength: base of the wavelengths, 10,000 in the paper.
-  """
-  num_pairs = x.shape[-1] // 2
-  frequency = max_wavelength ** -(
-      np.arange(num_pairs, dtype=np.float32) / num_pairs
-  )
-  angle = positions[:, None, :, None].astype(jnp.float32) * frequency
-  sine, cosine = jnp.sin(angle), jnp.cos(angle)
-  first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)
-  rotated = (
-      first * cosine - second * sine,
-      second * cosine + first * sine,
-  )
-  return jnp.concatenate(rotated, axis=-1).astype(x.dtype)

@@ -126,7 +126,7 @@ def contract_last_axis(
 
 
 class DenseGeneral(nn.Module):
-  """A linear map without bias from the last axes to new ones.
+  """A linear map from the last axes to new ones.
 
   Attributes:
     features: sizes of the output axes.
@@ -135,6 +135,7 @@ class DenseGeneral(nn.Module):
       axis for each input and output axis (T5X's scanned layout). The initial
       numbers are the same either way.
     num_input_axes: how many of the last axes are contracted.
+    use_bias: add a bias, zero at the start; T5 has none.
     dtype: type of the computation; the kernel is float32.
     kernel_init: initialiser, called with the joined shape.
   """
@@ -142,6 +143,7 @@ class DenseGeneral(nn.Module):
   features: int | Sequence[int]
   kernel_axes: tuple[str, ...]
   num_input_axes: int = 1
+  use_bias: bool = False
   dtype: DType = jnp.float32
   kernel_init: Initializer = dense_init
 
@@ -168,7 +170,21 @@ class DenseGeneral(nn.Module):
         inputs.astype(self.dtype).reshape(*leading, joined[0]),
         kernel.astype(self.dtype).reshape(joined),
     )
+    if self.use_bias:
+      outputs = outputs + self._bias(joined[1:], shape, len(inner))
     return outputs.reshape(*leading, *features)
+
+  def _bias(self, joined, kernel_shape, num_inputs) -> Float[Array, ' joined']:
+    is_matrix = len(self.kernel_axes) == 2
+    first = 1 if is_matrix else num_inputs
+    bias = partitioning.param_with_axes(
+        'bias',
+        nn.initializers.zeros,
+        kernel_shape[first:],
+        jnp.float32,
+        axes=self.kernel_axes[first:],
+    )
+    return bias.astype(self.dtype).reshape(joined)
 
 
 def dropout_scale(
@@ -263,12 +279,14 @@ class MlpBlock(nn.Module):
     activations: one per input product; ('gelu', 'linear') is T5 1.1's gated
       GELU (Shazeer 2020, arXiv:2002.05202).
     intermediate_dropout_rate: dropout of the hidden axis.
+    use_bias: add a bias to each product.
     dtype: type of the computation.
   """
 
   intermediate_dim: int
   activations: Sequence[str | Callable] = ('relu',)
   intermediate_dropout_rate: float = 0.1
+  use_bias: bool = False
   dtype: DType = jnp.float32
 
   @nn.compact
@@ -284,6 +302,7 @@ class MlpBlock(nn.Module):
         DenseGeneral(
             self.intermediate_dim,
             kernel_axes=('embed', 'mlp'),
+            use_bias=self.use_bias,
             dtype=self.dtype,
             name='wi' if len(self.activations) == 1 else f'wi_{index}',
         )(inputs)
@@ -297,6 +316,7 @@ class MlpBlock(nn.Module):
     return DenseGeneral(
         inputs.shape[-1],
         kernel_axes=('mlp', 'embed'),
+        use_bias=self.use_bias,
         dtype=self.dtype,
         name='wo',
     )(x)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 from jax import Array
 import jax.numpy as jnp
-from jaxtyping import Bool, Num, Shaped
+from jaxtyping import Bool, Int, Num, Shaped
 
 Mask = Bool[Array, '#batch #heads #queries #keys']
+IsLocal = Bool[Array, ''] | bool  # An array where layers are scanned.
 CrossMask = Bool[Array, '#batch #heads #length #encoded_length']
 
 
@@ -39,6 +40,25 @@ def make_causal_mask(
   index = jnp.arange(x.shape[-1], dtype=jnp.int32)
   causal = index[:, None] >= index[None, :]
   return jnp.broadcast_to(causal, (x.shape[0], 1, *causal.shape))
+
+
+def make_window_mask(
+    query_positions: Int[Array, '#batch queries'],
+    key_positions: Int[Array, ' keys'],
+    *,
+    window: int,
+    is_local: IsLocal,
+) -> Bool[Array, '#batch 1 queries keys']:
+  """Lets a local layer look at most `window - 1` positions away.
+
+  Args:
+    query_positions: positions of the queries.
+    key_positions: positions of the keys.
+    window: how many positions a query sees to one side, itself included.
+    is_local: False = the layer looks as far as it likes.
+  """
+  distance = query_positions[:, None, :, None] - key_positions
+  return jnp.logical_or(jnp.abs(distance) < window, jnp.logical_not(is_local))
 
 
 def combine_masks(*masks: Mask | None) -> Mask | None:

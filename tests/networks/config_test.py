@@ -54,6 +54,23 @@ GEMMA = {
             },
             2_614_341_888,
         ),
+        (  # Gemma 3 1B
+            GEMMA | {
+                'vocab_size': 262_144, 'emb_dim': 1152, 'num_heads': 4,
+                'num_kv_heads': 1, 'mlp_dim': 6912, 'num_layers': 26,
+                'post_norms': True, 'normalize_heads': True,
+            },
+            999_885_952,
+        ),
+        (  # Qwen 2.5 0.5B
+            LLAMA | {
+                'vocab_size': 151_936, 'emb_dim': 896, 'num_heads': 14,
+                'num_kv_heads': 2, 'head_dim': 64, 'mlp_dim': 4864,
+                'num_layers': 24, 'attention_bias': 'inputs',
+                'logits_via_embedding': True,
+            },
+            494_032_768,
+        ),
     ],
 )  # fmt: skip
 def test_published_sizes_have_the_published_number_of_parameters(
@@ -82,6 +99,12 @@ def test_published_sizes_have_the_published_number_of_parameters(
         ({'embedding_scale': True}, "True.*'logits'"),
         ({'logits_softcap': 0.0}, r'logits_softcap is 0\.0.*above 0.*None'),
         ({'norm_epsilon': -1.0}, r'norm_epsilon is -1\.0.*above 0'),
+        ({'rotary_factor': 0.0}, r'rotary_factor is 0\.0.*above 0'),
+        ({'rotary_turns': (4.0, 1.0)}, r'rotary_turns is \(4\.0.*smaller'),
+        ({'attention_bias': True}, "attention_bias is True.*'inputs'"),
+        ({'layer_pattern': 'local'}, "layer_pattern is 'local'.*sequence"),
+        ({'layer_pattern': ('near',)}, "'near'.*'local'"),
+        ({'layer_pattern': ('local',)}, 'local_window is None.*how far'),
         ({'num_layers': 0}, 'TransformerConfig.num_layers is 0.*at least 1'),
         ({'mlp_activations': ()}, r'mlp_activations is \(\).*at least one'),
     ],

@@ -92,25 +92,3 @@ def test_each_query_and_key_gets_the_value_of_its_distance(queries, keys):
   spread = embeddings.spread_over_diagonals(values, num_queries=queries)
   distance = np.arange(keys)[None] - np.arange(queries)[:, None]
   np.testing.assert_array_equal(spread, values[:, distance + queries - 1])
-
-
-def test_products_of_rotated_heads_depend_on_their_distance_alone():
-  random = np.random.RandomState(0)
-  query, key = random.standard_normal((2, 1, 1, 1, 8)).astype(np.float32)
-
-  def product(at, other):
-    return jnp.sum(
-        embeddings.rotate(query, jnp.array([[at]]), max_wavelength=100.0)
-        * embeddings.rotate(key, jnp.array([[other]]), max_wavelength=100.0)
-    )
-
-  np.testing.assert_allclose(product(0, 0), np.sum(query * key), rtol=1e-6)
-  np.testing.assert_allclose(product(12, 9), product(5, 2), rtol=1e-4)
-  assert abs(product(5, 2) - product(2, 5)) > 0.1
-
-
-def test_pairs_of_features_turn_at_their_own_speed():
-  x = np.array([1.0, 1.0, 0.0, 0.0], np.float32).reshape(1, 1, 1, 4)
-  turned = embeddings.rotate(x, jnp.array([[1]]), max_wavelength=100.0)
-  expected = [np.cos(1.0), np.cos(0.1), np.sin(1.0), np.sin(0.1)]
-  np.testing.assert_allclose(turned[0, 0, 0], expected, rtol=1e-6)

@@ -123,7 +123,7 @@ def test_loss_and_gradients_are_the_same_on_every_mesh(
     [
         # Fewer heads of keys than devices, and as many.
         ('palm', (2, 4, 1), False), ('llama', (2, 2, 2), False),
-        ('llama', (4, 2, 1), True),
+        ('llama', (4, 2, 1), True), ('llama 3.1', (2, 2, 2), True),
     ],
 )  # fmt: skip
 def test_decoders_give_the_same_numbers_on_every_mesh(
