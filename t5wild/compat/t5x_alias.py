@@ -9,28 +9,57 @@ places are strings.
 
 from collections.abc import Mapping
 
-_LAYERS = {
-    't5wild.networks.attention': 'MultiHeadDotProductAttention',
-    't5wild.networks.dot_product': 'dot_product_attention',
-    't5wild.networks.embeddings': 'Embed RelativePositionBiases',
-    't5wild.networks.layers': 'DenseGeneral MlpBlock',
-    't5wild.networks.masks': (
-        'combine_masks make_attention_mask make_causal_mask make_decoder_mask'
+_LAYER_FUNCTIONS = {
+    't5wild.networks.t5x_masks': (
+        'combine_biases combine_masks dot_product_attention '
+        'make_attention_mask make_causal_mask make_decoder_mask'
     ),
-    't5wild.networks.norms': 'LayerNorm=RmsNorm',
+    't5wild.networks.layers': (
+        '_convert_to_activation_function=make_activation'
+    ),
     'flax.linen.partitioning': 'param_with_axes with_sharding_constraint',
+    'jax': 'Array',
+    'jax.typing': 'DType=DTypeLike',
+    'typing': (
+        'Activation=Callable Initializer=Callable PRNGKey=Any Shape=Any'
+    ),
+}
+_LAYERS = {
+    **_LAYER_FUNCTIONS,
+    't5wild.networks.t5x_attention': 'MultiHeadDotProductAttention',
+    't5wild.networks.t5x_layers': (
+        'DenseGeneral Embed LayerNorm MlpBlock RelativePositionBiases '
+        '_canonicalize_tuple=canonicalize_tuple _normalize_axes=normalize_axes '
+        'default_embed_init dynamic_vector_slice_in_dim'
+    ),
+}
+_SCANNED_LAYERS = {
+    **_LAYER_FUNCTIONS,
+    't5wild.networks.t5x_attention': (
+        'MultiHeadDotProductAttention=ScannedMultiHeadDotProductAttention'
+    ),
+    't5wild.networks.t5x_layers': (
+        'DenseGeneral=ScannedDenseGeneral Embed LayerNorm '
+        'MlpBlock=ScannedMlpBlock RelativePositionBiases '
+        '_canonicalize_tuple=canonicalize_tuple _normalize_axes=normalize_axes '
+        'default_embed_init dynamic_vector_slice_in_dim nd_dense_init'
+    ),
+    'flax.linen.initializers': 'variance_scaling',
 }
 _NETWORK = {
-    't5wild.networks.stacks': 'Decoder DecoderLayer Encoder EncoderLayer',
+    't5wild.networks.t5x_stacks': 'Decoder DecoderLayer Encoder EncoderLayer',
     't5wild.networks.transformer': 'T5Config Transformer',
 }
 _SCANNED_NETWORK = {
     't5wild.networks.stacks': 'Decoder DecoderLayer Encoder EncoderLayer',
     't5wild.networks.transformer': 'Transformer',
     't5wild.networks.t5x_configs': 'T5Config=ScannedT5Config',
+    'flax.linen.partitioning': (
+        'ScanIn remat scan_with_axes with_sharding_constraint'
+    ),
 }
 _GPU_NETWORK = {
-    't5wild.networks.stacks': 'Decoder DecoderLayer Encoder EncoderLayer',
+    't5wild.networks.t5x_stacks': 'Decoder DecoderLayer Encoder EncoderLayer',
     't5wild.networks.transformer': 'Transformer',
     't5wild.networks.t5x_configs': 'T5Config=GpuT5Config',
 }
@@ -257,10 +286,10 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     't5x.examples.decoder_only.layers': _LAYERS,
     't5x.examples.decoder_only.network': _DECODER_NETWORK,
     't5x.examples.scalable_decoder': {},
-    't5x.examples.scalable_decoder.layers': _LAYERS,
+    't5x.examples.scalable_decoder.layers': _SCANNED_LAYERS,
     't5x.examples.scalable_decoder.network': _SCANNED_DECODER_NETWORK,
     't5x.examples.scalable_t5': {},
-    't5x.examples.scalable_t5.layers': _LAYERS,
+    't5x.examples.scalable_t5.layers': _SCANNED_LAYERS,
     't5x.examples.scalable_t5.network': _SCANNED_NETWORK,
     't5x.examples.t5': {},
     't5x.examples.t5.layers': _LAYERS,

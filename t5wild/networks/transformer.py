@@ -78,7 +78,7 @@ class Transformer(nn.Module):
         encoder_input_tokens.astype(jnp.int32),
         mask,
         deterministic=not enable_dropout,
-        dropout_rows=dropout_rows,
+        **_given(dropout_rows=dropout_rows),
     )
 
   def decode(  # noqa: PLR0913 - T5X's signature
@@ -129,13 +129,13 @@ class Transformer(nn.Module):
       )
     return self.decoder(
         encoded,
-        decoder_input_tokens.astype(jnp.int32),
-        None
+        decoder_input_tokens=decoder_input_tokens.astype(jnp.int32),
+        decoder_mask=None
         if decode
         else masks.make_decoder_mask(
             decoder_target_tokens, decoder_segment_ids=decoder_segment_ids
         ),
-        _make_encoder_decoder_mask(
+        encoder_decoder_mask=_make_encoder_decoder_mask(
             encoder_input_tokens,
             decoder_target_tokens,
             encoder_segment_ids=encoder_segment_ids,
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
         deterministic=not enable_dropout,
         decode=decode,
         max_decode_length=max_decode_length,
-        dropout_rows=dropout_rows,
+        **_given(dropout_rows=dropout_rows),
     )
 
   def __call__(  # noqa: PLR0913 - T5X's signature
@@ -186,6 +186,11 @@ class Transformer(nn.Module):
         decode=decode,
         dropout_rows=dropout_rows,
     )
+
+
+def _given(**arguments):
+  """Those that are not None: a user's encoder or decoder has T5X's alone."""
+  return {k: v for k, v in arguments.items() if v is not None}
 
 
 def _make_encoder_decoder_mask(
