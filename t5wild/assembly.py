@@ -13,7 +13,6 @@ from typing import Any
 
 from absl import logging
 import jax
-import numpy as np
 
 from t5wild import run_dir as run_dir_lib
 from t5wild import training_data
@@ -28,6 +27,7 @@ from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import compile_ahead
 from t5wild.trainer import evaluation
 from t5wild.trainer import inference_evaluation
+from t5wild.trainer import initializer
 from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import model_info
@@ -35,7 +35,7 @@ from t5wild.trainer import preemption
 from t5wild.trainer import recall
 from t5wild.trainer import run_actions
 from t5wild.trainer import run_sinks
-from t5wild.vitals import goodput
+from t5wild.vitals import time_ledgers
 
 
 def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
@@ -51,9 +51,11 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     preemption.Preempted: The run was asked to stop and has saved its state.
     finite.NotFiniteError: The run has failed; its last good state is kept.
   """
-  ledger = goodput.Ledger()
+  ledger = time_ledgers.open_ledger()
   with ledger.span('startup'), _as_bad_plan():
-    init_rng, trainer_rng = _make_rngs(plan)
+    init_rng, trainer_rng = initializer.make_rngs(
+        plan.random_seed, use_hardware_rng=plan.use_hardware_rng
+    )
     data = training_data.open_training_data(plan)
     states = plan.train_state_initializer_cls(
         optimizer_def=plan.model.optimizer_def,
@@ -70,27 +72,35 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     abstract = make_trainer(states.global_train_state_shape)
     abstract.check_train_batch(data.abstract_batch())
     data.check_decoding(states)
+    watchdog = plan.watchdog_cls(
+        run_dir_lib.RunDir(plan.model_dir),
+        ledger=ledger,
+        process=jax.process_index(),
+        num_devices=jax.device_count(),
+    )
   if plan.dry_run:
     _dry_run(plan, data, info, abstract)
     return 0, states.global_train_state_shape
-  with ledger.span('restore'), _as_bad_plan():
-    ahead = compile_ahead.CompileAhead(
-        make_trainer,
-        state_shape=states.global_train_state_shape,
-        batch=data.abstract_batch(),
-    )
-    initial = _first_state(plan, states, init_rng, ahead=ahead)
-    if initial.dataset_state is not None:
-      data.reader.load_state_dict(initial.dataset_state)
-    trainer = make_trainer(initial.train_state)
-  with _as_bad_plan():
-    opened = _Session(
-        plan, data, trainer, ledger,
-        train_state_axes=states.train_state_axes, initial=initial,
-    )  # fmt: skip
-  with contextlib.closing(opened) as session:
-    session.write_description(info)
-    return session.fit(ahead), trainer.train_state
+  with watchdog:
+    with ledger.span('restore'), _as_bad_plan():
+      ahead = compile_ahead.CompileAhead(
+          make_trainer,
+          state_shape=states.global_train_state_shape,
+          batch=data.abstract_batch(),
+      )
+      initial = _first_state(plan, states, init_rng, ahead=ahead)
+      if initial.dataset_state is not None:
+        data.reader.load_state_dict(initial.dataset_state)
+      trainer = make_trainer(initial.train_state)
+    with _as_bad_plan():
+      opened = _Session(
+          plan, data, trainer, ledger,
+          train_state_axes=states.train_state_axes, initial=initial,
+          watchdog=watchdog,
+      )  # fmt: skip
+    with contextlib.closing(opened) as session:
+      session.write_description(info)
+      return session.fit(ahead), trainer.train_state
 
 
 def _make_trainer(plan, data, states, rng, train_state):
@@ -152,26 +162,6 @@ def _first_state(
   return initial
 
 
-def _make_rngs(plan: training_plan.TrainingPlan) -> tuple[jax.Array, jax.Array]:
-  """T5X's keys: `PRNGKey(seed)` split into initialisation and trainer."""
-  seed = plan.random_seed
-  if plan.use_hardware_rng or seed is None:
-    jax.config.update('jax_default_prng_impl', 'unsafe_rbg')
-    causes = ['RANDOM_SEED is None: set it to a number'] * (seed is None)
-    causes += ['use_hardware_rng is True: set it to False'] * bool(
-        plan.use_hardware_rng
-    )
-    logging.warning(
-        'Hardware RNG in use: dropout and initialisation depend on the mesh '
-        'and cannot be repeated on another (%s).', '; '.join(causes),
-    )
-  if seed is None:
-    seed = int(distributed.broadcast_one_to_all(np.int32(time.time())))
-    logging.info('random_seed is None: using %d', seed)
-  init_rng, trainer_rng = jax.random.split(jax.random.PRNGKey(seed), 2)
-  return init_rng, trainer_rng
-
-
 class _Session:
   """A run under way: writers, checkpoints, feed, loop."""
 
@@ -184,6 +174,7 @@ class _Session:
       *,
       train_state_axes,
       initial: initialize.InitialState,
+      watchdog: Any,
   ):
     """Opens the writers and the checkpoint manager; trains nothing."""
     self._plan = plan
@@ -192,6 +183,8 @@ class _Session:
     self._train_state_axes = train_state_axes
     self._ledger = ledger
     self._first_step = initial.step
+    self._watchdog = watchdog
+    watchdog.begin(initial.step)
     self._is_resumed = initial.is_own
     self._run_dir = run_dir_lib.RunDir(plan.model_dir)
     self._total_steps = plan.last_step(initial.step)
@@ -256,6 +249,7 @@ class _Session:
         saves=self._saves,
         user_actions=self._user_actions,
         profiler=profiler,
+        on_step=self._watchdog.beat,
     )
     with (
         preemption.StopSignal() as stop_signal,
@@ -301,7 +295,8 @@ class _Session:
           gc_period=self._plan.gc_period,
       )
     except preemption.Preempted as stop:
-      self._saves.make_sure(stop.step)
+      with self._ledger.span('finish'):
+        self._saves.make_sure(stop.step)
       raise
     actions.finish(last)
     return last
@@ -391,7 +386,8 @@ class _Session:
 
   def close(self) -> None:
     """Waits for savers and writers, whatever ended the run."""
-    self._feed.close()
-    self._saves.close()
-    self._metrics.close()
+    with self._ledger.span('finish'):
+      self._feed.close()
+      self._saves.close()
+      self._metrics.close()
     self._sinks.close(self._ledger, step=int(self._trainer.train_state.step))

@@ -83,6 +83,18 @@ COMMANDS = {
         module='t5wild.data.train_vocabulary',
         summary='train a SentencePiece vocabulary on your text',
     ),
+    'supervise': Command(
+        module='t5wild.launch.supervise',
+        summary='run a command, and start it again where that is worth it',
+    ),
+    'goodput': Command(
+        module='t5wild.vitals.goodput_command',
+        summary="where a run's time and money went, over all restarts",
+    ),
+    'nodes': Command(
+        module='t5wild.launch.node_ledger',
+        summary='which hosts failed how, across runs, and which to leave out',
+    ),
     'doctor': Command(
         module='t5wild.doctor',
         summary='say what is installed and seen here, and how to mend it',

@@ -82,6 +82,33 @@ class RunDir:
       return self.metrics_jsonl
     return self.join(f'metrics.process_{process}.jsonl')
 
+  @property
+  def events_jsonl(self) -> str:
+    """What befell the run: attempts, exits, restarts, hangs; all append."""
+    return self.join('events.jsonl')
+
+  def heartbeat(self, process: int) -> str:
+    """The newest sign of life of one process; the next one replaces it."""
+    return self.join('heartbeats', f'process_{process}.json')
+
+  def stacks(self, process: int) -> str:
+    """What every thread of a process did when the watchdog found a hang."""
+    return self.join('stacks', f'process_{process}.txt')
+
+  @property
+  def stacks_request(self) -> str:
+    """Changes when a process has found a hang: the others write stacks too."""
+    return self.join('stacks', 'requested')
+
+  @property
+  def time_ledgers(self) -> str:
+    """Folder of where the time of each attempt went, one file for each."""
+    return self.join('time')
+
+  def attempt_log(self, attempt: int, process: int) -> str:
+    """What a supervised process printed in one attempt."""
+    return self.join('logs', f'attempt_{attempt}.process_{process}.log')
+
   def summaries(self, name: str) -> str:
     """TensorBoard folder of `train`, `training_eval/TASK` and their like."""
     return self.join(*name.split('/'))

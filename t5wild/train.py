@@ -26,6 +26,7 @@ from t5wild.trainer import finite
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
 from t5wild.trainer import profiling
+from t5wild.vitals import watchdog
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
@@ -70,6 +71,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     ] | None = datasets.verify_matching_vocabs,
     gc_period: int = 0,
     profiler_cls: Callable[..., Any] = profiling.StepProfiler,
+    watchdog_cls: Callable[..., Any] = watchdog.Watchdog,
     dry_run: bool = False,
 ) -> tuple[int, Any]:
   """Trains a model; the arguments are T5X's.
@@ -92,8 +94,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     eval_period: Updates between evaluations.
     relative_steps: When set, updates to make from the restored step on.
     stats_period: Updates between records; None means `eval_period`.
-    random_seed: Seed of initialisation and dropout; None picks one by the
-      clock and the hardware RNG.
+    random_seed: Of initialisation, dropout; None: by clock and hardware RNG.
     use_hardware_rng: Use the RngBitGenerator even with a seed.
     summarize_config_fn: Called with (model_dir, writer, step) at the start.
     inference_evaluator_cls: See `evaluator.InferenceEvaluator`.
@@ -105,9 +106,9 @@ def train(  # noqa: PLR0913 -- T5X's signature
     train_state_initializer_cls: Makes the first state.
     use_orbax: Must stay True.
     verify_matching_vocabs_fn: Called with (dataset config, model).
-    gc_period: Collect garbage by hand every so many updates; 0 leaves it to
-      Python.
+    gc_period: Updates between collections of garbage; 0 leaves it to Python.
     profiler_cls: `@profiling.StepProfiler`: its arguments choose the steps.
+    watchdog_cls: `@watchdog.Watchdog`: its arguments say what counts as hung.
     dry_run: Print what would be trained, and train nothing.
 
   Returns:

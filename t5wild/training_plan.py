@@ -69,6 +69,7 @@ class TrainingPlan:
   verify_matching_vocabs_fn: Callable[..., None] | None
   gc_period: int
   profiler_cls: Callable[..., Any]
+  watchdog_cls: Callable[..., Any]
   dry_run: bool
 
   def __post_init__(self):

@@ -4,18 +4,17 @@
 
 import functools
 import logging
-import types
 
 import jax
 import pytest
 
-from t5wild import assembly
 from t5wild import train
 from t5wild import training_plan
 from t5wild.checkpoints import configs
 from t5wild.data import synthetic
 from t5wild.partitioning import partitioner
 from t5wild.partitioning import rules
+from t5wild.trainer import initializer
 from t5wild.trainer import trainer
 from tests.trainer import conftest as small_runs
 
@@ -100,11 +99,8 @@ def test_a_run_says_why_dropout_depends_on_the_mesh_and_only_that(
 ):
   updates = {}
   monkeypatch.setattr(jax.config, 'update', updates.__setitem__)
-  plan = types.SimpleNamespace(
-      random_seed=seed, use_hardware_rng=use_hardware_rng
-  )
   with caplog.at_level(logging.WARNING, logger='absl'):
-    assembly._make_rngs(plan)
+    initializer.make_rngs(seed, use_hardware_rng=use_hardware_rng)
   said = ' '.join(record.getMessage() for record in caplog.records)
   assert bool(said) is bool(mends)
   assert said.count('set it to') == len(mends)

@@ -3,12 +3,16 @@
 """The first train state: its shapes, its shardings, and how to make it."""
 
 from collections.abc import Callable, Mapping
+import time
 from typing import Any
 
+from absl import logging
 import jax
+import numpy as np
 
 from t5wild import train_state as train_state_lib
 from t5wild.optimizers import base as optimizers_base
+from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
 
 
@@ -85,3 +89,24 @@ class TrainStateInitializer:
         out_axis_resources=self.train_state_axes,
     )
     return make(init_rng)
+
+
+def make_rngs(
+    seed: int | None, *, use_hardware_rng: bool
+) -> tuple[jax.Array, jax.Array]:
+  """T5X's keys: `PRNGKey(seed)` split into initialisation and trainer."""
+  if use_hardware_rng or seed is None:
+    jax.config.update('jax_default_prng_impl', 'unsafe_rbg')
+    causes = ['RANDOM_SEED is None: set it to a number'] * (seed is None)
+    causes += ['use_hardware_rng is True: set it to False'] * bool(
+        use_hardware_rng
+    )
+    logging.warning(
+        'Hardware RNG in use: dropout and initialisation depend on the mesh '
+        'and cannot be repeated on another (%s).', '; '.join(causes),
+    )
+  if seed is None:
+    seed = int(distributed.broadcast_one_to_all(np.int32(time.time())))
+    logging.info('random_seed is None: using %d', seed)
+  init_rng, trainer_rng = jax.random.split(jax.random.PRNGKey(seed), 2)
+  return init_rng, trainer_rng

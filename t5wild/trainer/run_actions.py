@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run does when something is due: log, save, evaluate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 from absl import logging
@@ -55,6 +55,7 @@ class RunActions:
       saves: Saves,
       user_actions: Mapping[actions_lib.ActionMode, Sequence[Any]],
       profiler: profiling.StepProfiler | None,
+      on_step: Callable[[int], None] = lambda step: None,
   ):
     """Keeps the parts.
 
@@ -65,6 +66,7 @@ class RunActions:
       saves: Saves the state, and is told the metrics of each evaluation.
       user_actions: T5X's actions by mode.
       profiler: Asked after each step, or None.
+      on_step: Told each step, first of all.
     """
     self._trainer = trainer
     self._train_metrics = train_metrics
@@ -72,6 +74,7 @@ class RunActions:
     self._saves = saves
     self._user_actions = user_actions
     self._profiler = profiler
+    self._on_step = on_step
     self._checked: set[actions_lib.ActionMode] = set()
     self._training = training_actions.TrainingActions(
         user_actions, trainer=trainer
@@ -163,6 +166,7 @@ class RunActions:
       finite.NotFiniteError: An action says that the run has failed.
       action_checks.UnknownMetricError: An action watches what no step gives.
     """
+    self._on_step(step)
     if self._profiler is not None:
       self._profiler.at_step(
           step, block_on=self._trainer.train_state.step

@@ -22,7 +22,9 @@ KINDS = (
     'finish',  # waiting for savers and writers at the end
 )
 OTHER = 'other'
+HUNG = 'hung'  # what a watchdog takes off the kind that was open
 PRODUCTIVE = ('step',)
+_MAX_LOOKS = 100
 
 
 class Ledger:
@@ -52,6 +54,7 @@ class Ledger:
     now = clock()
     self._start = now if start is None else start
     self._mark = self._start
+    self._version = 0
     self._open: list[str] = [OTHER]
     self._seconds = dict.fromkeys((*kinds, OTHER), 0.0)
     self._taken = dict(self._seconds)
@@ -83,6 +86,21 @@ class Ledger:
     if threading.get_ident() == self._thread:
       self._book()
     return dict(self._seconds)
+
+  def open_kind(self) -> str:
+    """The kind that is being booked now; for any thread."""
+    return self._open[-1]
+
+  def look(self) -> dict[str, float]:
+    """As `seconds`, from any thread, the span under way included."""
+    for _ in range(_MAX_LOOKS):
+      version, mark, kind = self._version, self._mark, self._open[-1]
+      seconds = dict(self._seconds)
+      # Booked meanwhile: what was read does not belong together.
+      if version == self._version and not version % 2:
+        break
+    seconds[kind] += self._clock() - mark
+    return seconds
 
   def take(self) -> dict[str, float]:
     """Seconds of each kind since the last `take`, or the start."""
@@ -117,8 +135,10 @@ class Ledger:
 
   def _book(self) -> None:
     now = self._clock()
+    self._version += 1  # odd while the parts do not fit, for `look`
     self._seconds[self._open[-1]] += now - self._mark
     self._mark = now
+    self._version += 1
 
   def _check(self, kind: str) -> None:
     if kind not in self._seconds or kind == OTHER:

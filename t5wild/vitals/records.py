@@ -4,7 +4,8 @@
 
 A line is `{"step": 100, "seconds": 1764445463.1, "host": 0, "name":
 "train/loss", "value": 2.5, "unit": "nats"}`. JSON has no word for numbers that
-are not finite, so those are the strings "NaN", "Infinity" and "-Infinity".
+are not finite, so those are the strings "NaN", "Infinity" and "-Infinity". An
+event has a `"text"` besides, where a number does not say it all.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,7 @@ class Record:
     name: slash-separated, e.g. `train/loss`, `training_eval/TASK/accuracy`.
     value: the number.
     unit: e.g. `seconds`, `bytes`, `tokens/second`; empty if it has none.
+    text: what an event says in words; most records have none.
   """
 
   step: int
@@ -42,11 +44,14 @@ class Record:
   name: str
   value: float
   unit: str = ''
+  text: str = ''
 
 
 def to_line(record: Record) -> str:
   """A record as one line of JSON, with its line end."""
   fields = dataclasses.asdict(record)
+  if not record.text:
+    del fields['text']
   value = float(record.value)
   if math.isnan(value):
     fields['value'] = 'NaN'
@@ -71,6 +76,7 @@ def from_line(line: str) -> Record | None:
         name=str(fields['name']),
         value=float(value),
         unit=str(fields['unit']),
+        text=str(fields['text']) if 'text' in fields else '',
     )
   except (ValueError, TypeError, KeyError):
     return None

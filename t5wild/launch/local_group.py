@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of one attempt on this host: started, watched, ended together.
+
+They live and die as one: where one is gone, the others wait for it in a
+collective, and no collective can be mended.
+"""
+
+from collections.abc import Mapping, Sequence
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import BinaryIO
+
+from t5wild import run_dir as run_dir_lib
+from t5wild.launch import failures
+from t5wild.launch import host_memory
+from t5wild.launch import log_tails
+from t5wild.vitals import heartbeats
+from t5wild.vitals import supervised
+
+
+def free_port() -> int:
+  """A TCP port of this machine that is free now."""
+  with socket.socket() as probe:
+    probe.bind(('127.0.0.1', 0))
+    return probe.getsockname()[1]
+
+
+def coordinator_flags(port: int, *, count: int, index: int) -> list[str]:
+  """T5X's flags for one of several processes on this host."""
+  return [
+      f'--coordinator_address=127.0.0.1:{port}',
+      f'--process_count={count}',
+      f'--process_index={index}',
+  ]
+
+
+def on_this_python(command: Sequence[str]) -> list[str]:
+  """The command, where `t5wild` is that of this very interpreter."""
+  if os.path.basename(command[0]) == 't5wild':
+    return [sys.executable, '-m', 't5wild.cli', *command[1:]]
+  return list(command)
+
+
+def gives_signs(command: Sequence[str]) -> bool:
+  """Whether a command is training of ours, which gives signs of life."""
+  words = [os.path.basename(word) for word in command]
+  return 't5wild.train' in words or (
+      't5wild' in words and 'train' in words[words.index('t5wild') :]
+  )
+
+
+class LocalGroup:
+  """The processes of one attempt."""
+
+  def __init__(
+      self,
+      command: Sequence[str],
+      *,
+      count: int,
+      told: supervised.Supervised,
+      environment: Mapping[str, str],
+      port: int | None,
+      shown: BinaryIO | None,
+      keep_open: Sequence[int] = (),
+  ):
+    """Starts them.
+
+    Args:
+      command: what to run; several processes get the coordinator's flags, too.
+      count: how many.
+      told: what they are told of this attempt.
+      environment: theirs, but for that.
+      port: the coordinator's; None for one process.
+      shown: where their output is shown.
+      keep_open: file descriptors that live as long as any of them.
+
+    Raises:
+      OSError: the command cannot be run.
+    """
+    self._dir = run_dir_lib.RunDir(told.folder)
+    self._told = told
+    self._oom_kills = host_memory.num_oom_kills()
+    self._processes: list[subprocess.Popen] = []
+    self._tails: list[log_tails.LogTail] = []
+    self._failures: list[failures.Failure] = []
+    self._seen: dict[int, tuple[int, float]] = {}
+    with contextlib.ExitStack() as stack:
+      stack.callback(self.kill)
+      for index in range(count):
+        flags = []
+        if port is not None:
+          flags = coordinator_flags(port, count=count, index=index)
+        path = self._dir.attempt_log(told.attempt, index)
+        with log_tails.open_log(path) as log:
+          self._processes.append(
+              subprocess.Popen(
+                  [*on_this_python(command), *flags],
+                  env={**environment, **told.to_environment()},
+                  stdin=subprocess.DEVNULL,
+                  stdout=log,
+                  stderr=subprocess.STDOUT,
+                  start_new_session=True,
+                  pass_fds=keep_open,
+              )
+          )
+        prefix = f'[{index}] ' if count > 1 else ''
+        self._tails.append(
+            log_tails.LogTail(path, shown=shown, prefix=prefix)
+        )
+      stack.pop_all()
+    self._started = time.monotonic()
+
+  def running(self) -> list[int]:
+    """Indices of those that run; shows what they print, notes how they end."""
+    for tail in self._tails:
+      tail.pump()
+    noted = {failure.process for failure in self._failures}
+    ended = []
+    for index, process in enumerate(self._processes):
+      if index not in noted and process.poll() is not None:
+        ended.append(index)
+    # The lines first of all: the exit may have come after the last pump.
+    for index in ended:
+      self._tails[index].pump()
+      self._failures.append(
+          failures.classify(
+              self._processes[index].returncode,
+              self._tails[index].lines(),
+              process=index,
+              num_oom_kills=host_memory.num_oom_kills() - self._oom_kills,
+          )
+      )
+    return [i for i, p in enumerate(self._processes) if p.poll() is None]
+
+  def ended(self) -> list[failures.Failure]:
+    """How those ended that have, in order of time."""
+    return list(self._failures)
+
+  def signs(self) -> list[heartbeats.Heartbeat]:
+    """The newest signs of life of this attempt, of all hosts."""
+    return [
+        sign
+        for sign in heartbeats.read_all(self._dir)
+        if sign.attempt == self._told.attempt
+    ]
+
+  def silent(
+      self, *, silent_seconds: float, start_seconds: float | None
+  ) -> tuple[int, str] | None:
+    """A process that gives no sign of life, and what is wrong with it.
+
+    Args:
+      silent_seconds: how long the newest sign may stay the newest.
+      start_seconds: how long the first may take; None: any time.
+    """
+    now = time.monotonic()
+    signs = {sign.process: sign for sign in self.signs()}
+    for index in range(len(self._processes)):
+      if index not in signs:
+        age = now - self._started
+        if start_seconds is not None and age > start_seconds:
+          return index, f'no sign of life within {age:.0f} s of its start'
+        continue
+      sign = signs[index]
+      if index not in self._seen or self._seen[index][0] != sign.count:
+        self._seen[index] = sign.count, now
+      age = now - self._seen[index][1]
+      if age > silent_seconds and self._processes[index].poll() is None:
+        return index, (
+            f'no sign of life for {age:.1f} s: last in {sign.phase!r} after '
+            f'step {sign.step} (stopped, or its host or its file system hangs)'
+        )
+    return None
+
+  def signal(self, number: int) -> None:
+    """Sends a signal to each process, not to what it has started."""
+    for process in self._processes:
+      if process.poll() is None:
+        process.send_signal(number)
+
+  def abort(self, index: int) -> None:
+    """Asks a process for its stacks, as its last words on stderr."""
+    self._processes[index].send_signal(signal.SIGABRT)
+
+  def kill(self) -> None:
+    """Ends what is left, with all that it started."""
+    for process in self._processes:
+      with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for process in self._processes:
+      process.wait()
+
+  def close(self) -> None:
+    """Shows what was printed last."""
+    for tail in self._tails:
+      tail.close()

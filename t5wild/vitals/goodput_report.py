@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the time and money of a run went, over all its attempts. Pure."""
+
+import collections
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+from t5wild.vitals import goodput
+from t5wild.vitals import time_ledgers
+
+LOST = 'lost_work'  # steps that a later attempt made again
+DOWN = 'down'  # between two attempts
+_ORDER = (
+    'step', LOST, goodput.HUNG, DOWN, 'startup', 'restore', 'compile',
+    'data_wait', 'evaluate', 'save', 'log', 'finish', goodput.OTHER,
+)  # fmt: skip
+_SECONDS_PER_HOUR = 3600.0
+# What an attempt does before its first step.
+_BEFORE_STEPS = ('startup', 'restore', 'compile')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Report:
+  """The books of a run.
+
+  Attributes:
+    seconds: wall seconds by kind; they add up to the run's wall time.
+    device_seconds: the same, each times the devices that it kept.
+    num_attempts: how often the run was started.
+    causes: kind of failure to how often, where a supervisor wrote it down.
+    num_failures: attempts that ended unasked.
+    lost_steps: updates made more than once.
+    steps: updates in the newest state.
+    up_seconds: of all attempts together.
+    recovery_seconds: from the end of an attempt to the next one's steps.
+    price_per_device_hour: None where nobody said.
+  """
+
+  seconds: Mapping[str, float]
+  device_seconds: Mapping[str, float]
+  num_attempts: int
+  causes: Mapping[str, int]
+  num_failures: int
+  lost_steps: int
+  steps: int
+  up_seconds: float
+  recovery_seconds: Sequence[float]
+  price_per_device_hour: float | None
+
+
+def make_report(
+    attempts: Sequence[time_ledgers.Attempt],
+    *,
+    causes: Mapping[str, int] | None = None,
+    price_per_device_hour: float | None = None,
+) -> Report:
+  """Adds up the attempts of a run.
+
+  Args:
+    attempts: in order of time; at least one.
+    causes: kinds of failures, from the supervisor's events; None without one:
+      every attempt but the last then counts as failed.
+    price_per_device_hour: None takes what the newest attempt was told.
+  """
+  seconds: collections.Counter[str] = collections.Counter()
+  device_seconds: collections.Counter[str] = collections.Counter()
+
+  def book(kind: str, amount: float, num_devices: int) -> None:
+    seconds[kind] += amount
+    device_seconds[kind] += amount * num_devices
+
+  useful = _useful_steps(attempts)
+  for attempt, kept in zip(attempts, useful, strict=True):
+    made = attempt.step - attempt.first_step
+    for kind, amount in attempt.seconds.items():
+      if kind == 'step' and made:
+        book(LOST, amount * (made - kept) / made, attempt.num_devices)
+        amount *= kept / made
+      book(kind, amount, attempt.num_devices)
+  recovery = []
+  for before, after in zip(attempts, attempts[1:], strict=False):
+    down = max(0.0, after.start - before.end)
+    book(DOWN, down, after.num_devices)
+    starting = sum(after.seconds.get(kind, 0.0) for kind in _BEFORE_STEPS)
+    recovery.append(down + starting)
+  if price_per_device_hour is None:
+    price_per_device_hour = attempts[-1].price_per_device_hour
+  return Report(
+      seconds=dict(seconds),
+      device_seconds=dict(device_seconds),
+      num_attempts=len(attempts),
+      causes=dict(causes or {}),
+      num_failures=(
+          len(attempts) - 1 if causes is None else sum(causes.values())
+      ),
+      lost_steps=sum(a.step - a.first_step for a in attempts) - sum(useful),
+      steps=attempts[-1].step,
+      up_seconds=sum(sum(a.seconds.values()) for a in attempts),
+      recovery_seconds=recovery,
+      price_per_device_hour=price_per_device_hour,
+  )
+
+
+def _useful_steps(attempts: Sequence[time_ledgers.Attempt]) -> list[int]:
+  """Of each attempt, the steps that no later one made again."""
+  useful = []
+  until = None
+  for attempt in reversed(attempts):
+    end = attempt.step if until is None else min(attempt.step, until)
+    useful.append(max(0, end - attempt.first_step))
+    until = (
+        attempt.first_step if until is None else min(until, attempt.first_step)
+    )
+  return useful[::-1]
+
+
+def as_text(report: Report) -> str:
+  """The report as a table for a person."""
+  total = sum(report.seconds.values())
+  price = report.price_per_device_hour
+  lines = [_head(report), '']
+  lines.append(
+      f'{"":<12}{"hours":>12}{"%":>8}' + ('' if price is None else
+                                            f'{"money":>12}')
+  )  # fmt: skip
+  known = [kind for kind in _ORDER if kind in report.seconds]
+  others = sorted(set(report.seconds) - set(_ORDER))
+  for kind in (*known, *others):
+    lines.append(
+        _row(
+            kind, report.seconds[kind], total, price,
+            report.device_seconds[kind],
+        )  # fmt: skip
+    )
+  lines.append(
+      _row('total', total, total, price, sum(report.device_seconds.values()))
+  )
+  lines += ['', *_tail(report)]
+  if price is None:
+    lines.append(
+        'No money: give --price_per_device_hour, or set '
+        'watchdog.Watchdog.price_per_device_hour in gin.'
+    )
+  return '\n'.join(lines)
+
+
+def _row(kind, seconds, total, price, device_seconds) -> str:
+  share = 100 * seconds / total if total else 0.0
+  text = f'{kind:<12}{seconds / _SECONDS_PER_HOUR:>12.4f}{share:>8.1f}'
+  if price is not None:
+    text += f'{device_seconds / _SECONDS_PER_HOUR * price:>12.2f}'
+  return text
+
+
+def _head(report: Report) -> str:
+  causes = ', '.join(
+      f'{kind} {number}' for kind, number in sorted(report.causes.items())
+  )
+  told = f' ({causes})' if causes else ''
+  return (
+      f'{report.num_attempts} attempts, {report.num_failures} failures{told}, '
+      f'{report.steps} steps, {report.lost_steps} of them made again'
+  )
+
+
+def _tail(report: Report) -> list[str]:
+  if not report.num_failures:
+    return ['No failure.']
+  between = report.up_seconds / report.num_failures
+  lines = [
+      f'mean time between failures  {between / _SECONDS_PER_HOUR:.4f} h'
+  ]
+  if report.recovery_seconds:
+    mean = sum(report.recovery_seconds) / len(report.recovery_seconds)
+    lines.append(f'mean time to the next step  {mean:.1f} s')
+  return lines

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Signs of life: one small file for each process, replaced every second.
+
+Whoever sees the run directory sees how far each process has come, with no
+collective and no network of the run's own.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import glob
+import json
+import os
+
+from t5wild import run_dir as run_dir_lib
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Heartbeat:
+  """One sign of life.
+
+  Attributes:
+    process: index of the process in the run.
+    host: name of its machine.
+    pid: its process id there.
+    attempt: number of the supervisor's attempt; 0 without one.
+    count: how many signs this process has given; one more each time.
+    seconds: wall clock when it was given, seconds since 1970.
+    first_step: updates in the state with which the process began.
+    step: updates handed to the device since; it runs ahead by two at most.
+    phase: kind of the time ledger that is open, e.g. `step`, `save`.
+    phase_seconds: how long nothing has finished in it.
+    median_step_seconds: of the last steps; None before there are any.
+  """
+
+  process: int
+  host: str
+  pid: int
+  attempt: int
+  count: int
+  seconds: float
+  first_step: int
+  step: int
+  phase: str
+  phase_seconds: float
+  median_step_seconds: float | None = None
+
+
+def write(run_dir: run_dir_lib.RunDir, heartbeat: Heartbeat) -> None:
+  """Replaces the file of a process, whole.
+
+  Raises:
+    OSError: it cannot be written.
+  """
+  path = run_dir.heartbeat(heartbeat.process)
+  replace(path, json.dumps(dataclasses.asdict(heartbeat)))
+
+
+def replace(path: str, text: str) -> None:
+  """Writes a file that readers see whole, old or new.
+
+  Makes its folder, but no run directory: that is there once a run is accepted.
+
+  Raises:
+    OSError: it cannot be written.
+  """
+  temporary = f'{path}.{os.getpid()}.tmp'
+  try:
+    with open(temporary, 'w', encoding='utf-8') as file:
+      file.write(text)
+  except FileNotFoundError:
+    os.mkdir(os.path.dirname(path))
+    with open(temporary, 'w', encoding='utf-8') as file:
+      file.write(text)
+  os.replace(temporary, path)
+
+
+def read(path: str | os.PathLike[str]) -> Heartbeat | None:
+  """The sign of life in a file; None if there is none that can be read."""
+  try:
+    with open(path, encoding='utf-8') as file:
+      return Heartbeat(**json.load(file))
+  except (OSError, ValueError, TypeError):
+    return None
+
+
+def read_all(run_dir: run_dir_lib.RunDir) -> list[Heartbeat]:
+  """The newest sign of each process, by index."""
+  pattern = glob.escape(os.path.dirname(run_dir.heartbeat(0))) + '/*.json'
+  found = filter(None, map(read, glob.glob(pattern)))
+  return sorted(found, key=lambda heartbeat: heartbeat.process)
+
+
+def laggards(
+    found: Sequence[Heartbeat], *, now: float, silent_seconds: float
+) -> list[str]:
+  """Says which processes the others wait for, the likeliest first.
+
+  A process that gives no sign any more is stopped, dead, or cut off; among
+  those alive, one whose counter is behind has not come to the step on which the
+  others wait.
+
+  Args:
+    found: signs of one attempt.
+    now: wall clock, seconds since 1970.
+    silent_seconds: without a sign for so long a process counts as silent.
+  """
+  if not found:
+    return []
+  silent = [one for one in found if now - one.seconds > silent_seconds]
+  names = [
+      f'process {one.process} on {one.host} (pid {one.pid}) gave no sign of '
+      f'life for {now - one.seconds:.0f} s: last in {one.phase!r} after step '
+      f'{one.step}'
+      for one in silent
+  ]
+  furthest = max(one.step for one in found)
+  names += [
+      f'process {one.process} on {one.host} (pid {one.pid}) is behind: in '
+      f'{one.phase!r} after step {one.step}, others after step {furthest}'
+      for one in found
+      if one not in silent and one.step < furthest
+  ]
+  return names

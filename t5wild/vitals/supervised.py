@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a supervisor tells the processes it starts, in one variable."""
+
+from collections.abc import Mapping, MutableMapping
+import dataclasses
+import json
+import os
+
+VARIABLE = 'T5WILD_SUPERVISED'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Supervised:
+  """One attempt of a supervised run.
+
+  Attributes:
+    attempt: its number, from 1 on over all supervisors of the run.
+    start: when it was started, seconds since 1970.
+    supervisor: process id of the supervisor.
+    folder: local folder where signs of life, stacks and events go; it is the
+      run directory unless that is a bucket.
+  """
+
+  attempt: int
+  start: float
+  supervisor: int
+  folder: str
+
+  def to_environment(self) -> dict[str, str]:
+    """The variable for a process of this attempt."""
+    return {VARIABLE: json.dumps(dataclasses.asdict(self))}
+
+  def supervisor_is_gone(self) -> bool:
+    """Whether nobody watches this process any more."""
+    try:
+      os.kill(self.supervisor, 0)
+    except ProcessLookupError:
+      return True
+    except PermissionError:
+      return False
+    return False
+
+
+def from_environment(
+    environment: Mapping[str, str] | None = None,
+) -> Supervised | None:
+  """What the supervisor said; None where there is none."""
+  environment = os.environ if environment is None else environment
+  text = environment.get(VARIABLE, '')
+  return Supervised(**json.loads(text)) if text else None
+
+
+def take_start(
+    environment: MutableMapping[str, str] | None = None,
+) -> float | None:
+  """When this process was started; once, since a second run began later."""
+  environment = os.environ if environment is None else environment
+  told = from_environment(environment)
+  if told is None or not told.start:
+    return None
+  later = dataclasses.replace(told, start=0.0)
+  environment.update(later.to_environment())
+  return told.start

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The books of a run add up, over all its attempts."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from t5wild import run_dir as run_dir_lib
+from t5wild.vitals import goodput_command
+from t5wild.vitals import goodput_report
+from t5wild.vitals import records
+from t5wild.vitals import time_ledgers
+
+
+def _attempt(start, first_step, step, *, step_seconds=100.0, **seconds):
+  kinds = {'step': step_seconds, **seconds}
+  return time_ledgers.Attempt(
+      start=start, end=start + sum(kinds.values()), seconds=kinds,
+      first_step=first_step, step=step, num_devices=2,
+  )  # fmt: skip
+
+
+def test_steps_made_again_are_lost_work_and_gaps_are_down():
+  report = goodput_report.make_report([
+      _attempt(0, 0, 100, startup=10.0),
+      _attempt(140, 80, 120, startup=5.0, restore=5.0),
+  ])
+  assert report.seconds['step'] == 80 + 100
+  assert report.seconds['lost_work'] == 20
+  assert report.seconds['down'] == 30
+  assert report.lost_steps == 20
+  assert report.recovery_seconds == [40.0]
+  assert report.num_failures == 1
+
+
+def test_going_back_twice_loses_what_both_had_made_beyond():
+  report = goodput_report.make_report(
+      [_attempt(0, 0, 10), _attempt(200, 8, 12), _attempt(400, 4, 20)]
+  )
+  # Kept: 0-4 of the first, none of the second, all of the third.
+  assert report.lost_steps == 6 + 4
+  assert report.seconds['lost_work'] == pytest.approx(60 + 100)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 50), st.integers(0, 50), st.floats(0, 1e3),
+            st.floats(0, 1e3), st.floats(0, 1e3),
+        ),
+        min_size=1, max_size=8,
+    )
+)  # fmt: skip
+def test_all_kinds_add_up_to_the_wall_time_of_the_run(rows):
+  attempts, at = [], 0.0
+  for first, made, step_seconds, save, gap in rows:
+    attempts.append(
+        _attempt(at, first, first + made, step_seconds=step_seconds, save=save)
+    )
+    at = attempts[-1].end + gap
+  report = goodput_report.make_report(attempts)
+  wall = attempts[-1].end
+  assert sum(report.seconds.values()) == pytest.approx(wall, abs=1e-6)
+  assert report.device_seconds['step'] == pytest.approx(
+      2 * report.seconds['step']
+  )
+  assert 0 <= report.lost_steps <= sum(row[1] for row in rows)
+
+
+def test_money_is_hours_times_devices_times_price():
+  report = goodput_report.make_report(
+      [_attempt(0, 0, 1, step_seconds=3600.0)], price_per_device_hour=3.0
+  )
+  (row,) = [
+      line
+      for line in goodput_report.as_text(report).splitlines()
+      if line.startswith('step')
+  ]
+  assert row.split() == ['step', '1.0000', '100.0', '6.00']
+
+
+def test_failures_are_counted_by_their_causes_and_stops_are_none(tmp_path):
+  run_dir = run_dir_lib.RunDir(str(tmp_path))
+  assert goodput_command.causes(run_dir) is None
+  names = ['exit/killed', 'exit/hang', 'exit/killed', 'exit/preempted',
+           'exit/done', 'restart']  # fmt: skip
+  writer = records.RecordWriter(run_dir.events_jsonl)
+  writer.write(
+      [records.Record(0, 0.0, 0, f'supervisor/{n}', 1.0) for n in names]
+  )
+  writer.close()
+  assert goodput_command.causes(run_dir) == {'killed': 2, 'hang': 1}
+  report = goodput_report.make_report(
+      [_attempt(0, 0, 10)], causes=goodput_command.causes(run_dir)
+  )
+  assert report.num_failures == 3
+  text = goodput_report.as_text(report)
+  assert 'hang 1, killed 2' in text
+  assert 'mean time between failures' in text
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path, capsys):
+  assert goodput_command.main([str(tmp_path / 'no')]) == 2
+  assert 'is no folder here: expected the MODEL_DIR' in capsys.readouterr().err
+  assert goodput_command.main([str(tmp_path)]) == 2
+  assert 'has no books of time: expected' in capsys.readouterr().err
+  assert goodput_command.main(['x', '--price_per_device_hour=-1']) == 2
+  assert 'is -1.0, expected 0 or more' in capsys.readouterr().err
