@@ -183,6 +183,11 @@ def unknown_name(module: str, name: str, places: dict[str, str]) -> str:
   )
 
 
+def is_absent(module: str) -> bool:
+  """Whether it is of a part of T5X that is known to have no counterpart."""
+  return any(f'{module}.'.startswith(f'{part}.') for part in t5x_alias.ABSENT)
+
+
 def absent_module(module: str) -> str:
   """Why a module of T5X cannot be imported, and what to do."""
   for prefix, reason in t5x_alias.ABSENT.items():

@@ -10,40 +10,26 @@ parameter that the real object declares itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-import importlib
+import dataclasses
 import inspect
 import pathlib
 import re
-import site
-import sys
-import sysconfig
-import types
 from typing import Any
 
 from t5wild.compat import frameworks
-from t5wild.compat import t5x_alias
+from t5wild.compat import parts as parts_lib
+from t5wild.compat import recipe_modules
 from t5wild.compat import verdicts
 from t5wild.gin_config import findings
-from t5wild.gin_config import lint as lint_lib
-from t5wild.gin_config import module_search
 from t5wild.gin_config import reader
 from t5wild.gin_config import signatures
 
 # What another file or flag is to add is no fault of this one.
 _ADDED_BY_OTHERS = ('macro', 'required')
-# What recipes reach as `__main__`, under one binary or another.
-_BINARIES = ('t5x.train', 't5x.eval', 't5x.infer', 't5x.precompile')
 _PLACE = re.compile(r'(?P<file>.*?):(?P<line>[0-9]+): (?P<text>.*)')
 _UNKNOWN = re.compile(r"unknown name '(?P<symbol>\w+)")
-# What a package raises that is installed beside versions it does not know.
-_BROKEN = (
-    AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
-    ValueError,
-)  # fmt: skip
-
-
-class OwnModuleError(ImportError):
-  """A module that lies beside the recipe: it is not run by a check."""
+# What the lint says where a file goes by gin's registry.
+_UNREGISTERED = 'is registered'
 
 
 def check(
@@ -57,12 +43,13 @@ def check(
     return verdicts.FileReport(path=path, faults=(_refused(path, error),)), []
   except (OSError, UnicodeDecodeError, RecursionError) as error:
     return verdicts.unreadable(path, 'gin', error), []
-  parts = [real(part.path) for part in file.walk() if part is not file]
+  included = [real(part.path) for part in file.walk() if part is not file]
   foreign = _framework(file)
   if foreign is not None:
-    return verdicts.FileReport(path=path, faults=(foreign,)), parts
-  modules = _Modules(folders)
-  report = lint_lib.lint([file], load=modules.load)
+    return verdicts.FileReport(path=path, faults=(foreign,)), included
+  modules = recipe_modules.Modules(folders)
+  whole = parts_lib.read(file, modules.load)
+  report = whole.report
   found = [
       each
       for each in report.findings
@@ -71,7 +58,7 @@ def check(
       and not modules.is_of_task(each)
   ]
   faults = [
-      *_nameless(file, found), *_faults(found, file, modules),
+      *_nameless(file, report), *_faults(found, file, modules),
       *_catch_alls(report),
   ]  # fmt: skip
   return (
@@ -84,8 +71,9 @@ def check(
               if each.kind in _ADDED_BY_OTHERS
           ),
           own_modules=tuple(dict.fromkeys(modules.own)),
+          after=whole.after,
       ),
-      parts,
+      included,
   )
 
 
@@ -95,7 +83,8 @@ def read(
   """One gin file that runs, and what its names mean."""
   folders = [*search_paths, *map(str, pathlib.Path(path).resolve().parents)]
   file = reader.read_file(path, search_paths=folders)
-  return file, lint_lib.lint([file], load=_Modules(folders).load)
+  modules = recipe_modules.Modules(folders)
+  return file, parts_lib.read(file, modules.load).report
 
 
 def real(path: str) -> str:
@@ -129,18 +118,10 @@ def _refused(path: str, error: reader.GinError) -> verdicts.Fault:
   )
 
 
-def _imports(file: reader.GinFile) -> Iterator[reader.Import]:
-  """The imports of a file, and of those it includes."""
-  for part in file.walk():
-    for statement in part.statements:
-      if isinstance(statement, reader.Import):
-        yield statement
-
-
 def _framework(file: reader.GinFile) -> verdicts.Fault | None:
   """The fault of a gin file that is another framework's, by its imports."""
   known = frameworks.of_modules(
-      each.statement.module for each in _imports(file)
+      each.statement.module for each in parts_lib.imports(file)
   )
   if known is None:
     return None
@@ -151,10 +132,10 @@ def _framework(file: reader.GinFile) -> verdicts.Fault | None:
 
 
 def _nameless(
-    file: reader.GinFile, found: Sequence[findings.Finding]
+    file: reader.GinFile, report: findings.Report
 ) -> Iterator[verdicts.Fault]:
   """Says of a file without imports, whose names nobody knows, what it is."""
-  if any(_imports(file)) or all(each.kind != 'name' for each in found):
+  if not parts_lib.is_nameless(file, report):
     return
   yield verdicts.Fault(
       kind='part',
@@ -169,21 +150,30 @@ def _nameless(
 
 
 def _faults(
-    found: Sequence[findings.Finding], file: reader.GinFile, modules: _Modules
+    found: Sequence[findings.Finding],
+    file: reader.GinFile,
+    modules: recipe_modules.Modules,
 ) -> Iterator[verdicts.Fault]:
   """What the lint found, and which of it comes from an import's fault."""
   failed = {each.place for each in found if each.kind == 'import'}
   lost = {
       (each.place.file, each.statement.bound_name()): each.place.line
-      for each in _imports(file)
+      for each in parts_lib.imports(file)
       if each.place in failed
+  }
+  own = {
+      each.statement.bound_name(): each.statement.module
+      for each in parts_lib.imports(file)
+      if each.statement.module in modules.own
   }
   for each in found:
     place = each.place
     has_place = isinstance(place, reader.Place)
-    package = modules.package_missed_by(each)
     unknown = _UNKNOWN.match(each.what) if has_place else None
-    yield verdicts.Fault(
+    symbol = unknown['symbol'] if unknown else None
+    comes_from = lost.get((place.file, symbol)) if has_place else None
+    package = modules.package_missed_by(each)
+    fault = verdicts.Fault(
         kind=each.kind,
         file=place.file if has_place else file.path,
         line=place.line if has_place else None,
@@ -192,18 +182,37 @@ def _faults(
         expected=each.expected,
         do=f'install the package that has {package!r}.' if package else each.do,
         package=package,
-        follows_from=lost.get((place.file, unknown['symbol']))
-        if unknown
-        else None,
+        follows_from=comes_from,
     )
+    if symbol in own and comes_from is None:
+      yield _of_own_code(fault, own[symbol])
+    elif unknown and own and _UNREGISTERED in each.what:
+      yield _of_own_code(fault, ' or '.join(own.values()))
+    else:
+      yield fault
+
+
+def _of_own_code(fault: verdicts.Fault, module: str) -> verdicts.Fault:
+  """The fault of a name that code of the recipe would answer for."""
+  return dataclasses.replace(
+      fault,
+      kind=verdicts.OWN_CODE,
+      what=f'this is of {module}, code of the recipe, which is not read',
+      expected='names of T5X, of t5wild or of installed packages.',
+      do='try it: code that keeps to T5X\'s interfaces runs, see "Your own '
+      'Python" in docs/migrating_from_t5x.md.',
+  )
 
 
 def _catch_alls(report: findings.Report) -> Iterator[verdicts.Fault]:
   """Bindings that only a `**kwargs` would take, so that nobody reads them."""
   for seen in report.seen:
     binding = seen.binding
-    if seen.target is None or _declares(
-        seen.target.signature_source, binding.parameter
+    source = seen.target and seen.target.signature_source
+    if (
+        source is None
+        or _declares(source, binding.parameter)
+        or not signatures.accepts(source, binding.parameter)  # found already
     ):
       continue
     yield verdicts.Fault(
@@ -227,84 +236,3 @@ def _declares(source: Any, parameter: str) -> bool:
   # A class may hand the rest to the one it is derived from.
   bases = source.__mro__[1:] if inspect.isclass(source) else ()
   return any(parameter in (signatures.parameters_of(b) or ()) for b in bases)
-
-
-class _Modules:
-  """Imports what is T5X's, ours or installed; refuses a recipe's own code."""
-
-  def __init__(self, folders: Sequence[str]):
-    self._folders = folders
-    self.own: list[str] = []
-    self.missing: dict[str, str] = {}  # module -> the package it lacks
-
-  def load(self, name: str) -> types.ModuleType:
-    """The module `name`; ImportError where it is absent or a recipe's own."""
-    if name == '__main__':
-      return _main_module()
-    root = name.partition('.')[0]
-    if root != 't5x' and not _is_installed(root):
-      if self._is_beside(name) or module_search.find(name):
-        self.own.append(name)
-        raise OwnModuleError(f'{name} is code of the recipe', name=name)
-      self.missing[name] = root
-      raise ModuleNotFoundError(f'{root} is not installed', name=name)
-    try:
-      return importlib.import_module(name)
-    except ImportError as error:
-      lacks = (getattr(error.__cause__ or error, 'name', '') or '').split('.')
-      if lacks[0] not in ('', 't5x') and not _is_installed(lacks[0]):
-        self.missing[name] = lacks[0]
-      raise
-    except _BROKEN as error:
-      raise ImportError(
-          f'{name} is installed, and fails: {type(error).__name__}: {error}',
-          name=name,
-      ) from error
-
-  def package_missed_by(self, finding: findings.Finding) -> str | None:
-    """The package that an import lacks, where that is all it lacks."""
-    if finding.kind != 'import':
-      return None
-    found = (p for n, p in self.missing.items() if f'{n!r}' in finding.what)
-    return next(found, None)
-
-  def is_of_task(self, finding: findings.Finding) -> bool:
-    """Whether it is about a module of the recipe that was left unread."""
-    return finding.kind == 'import' and any(
-        f'{name!r}' in finding.what for name in self.own
-    )
-
-  def _is_beside(self, name: str) -> bool:
-    places = [pathlib.Path(f, *name.split('.')) for f in self._folders]
-    return any(p.is_dir() or p.with_suffix('.py').is_file() for p in places)
-
-
-def _is_installed(root: str) -> bool:
-  """Whether it is t5wild, of Python, or in a folder of installed packages."""
-  if root == 't5wild' or root in sys.stdlib_module_names:
-    return True
-  spec = module_search.find(root)
-  if spec is None:
-    return False
-  places = [spec.origin, *(spec.submodule_search_locations or ())]
-  installed = {
-      sysconfig.get_path('purelib'),
-      sysconfig.get_path('platlib'),
-      *site.getsitepackages(),
-      *([site.getusersitepackages()] if site.ENABLE_USER_SITE else []),
-  }
-  return any(
-      place and pathlib.Path(place).is_relative_to(folder)
-      for place in places
-      for folder in installed
-  )
-
-
-def _main_module() -> types.ModuleType:
-  """What `import __main__` gives under any of the binaries."""
-  module = types.ModuleType('__main__')
-  for binary in _BINARIES:
-    for name, place in t5x_alias.aliases(binary).items():
-      source, _, attribute = place.partition(':')
-      setattr(module, name, getattr(importlib.import_module(source), attribute))
-  return module

@@ -52,6 +52,8 @@ _FOLDERS: Mapping[str, _Folder] = {
     't5x/examples/scalable_t5': _Folder(('mt5', 't5_1_1'), _SCANNED),
     't5x/contrib/gpu/t5': _Folder(('byt5', 'mt5', 't5_1_0', 't5_1_1')),
 }
+# Where T5X lies in Google's tree, which recipes from there include it from.
+_GOOGLES = 'third_party/py/'
 # The network that this folder imports is ours as it stands.
 _SAME_NETWORK = 't5x/examples/t5'
 # T5X's smallest network has this family's vocabulary in every folder.
@@ -65,7 +67,10 @@ _SAME = {
 
 def text_of(path: str) -> str | None:
   """Text of the gin file that T5X has at `path`; None where we have none."""
-  folder, name = posixpath.split(posixpath.normpath(path))
+  inner = posixpath.normpath(path).removeprefix(_GOOGLES)
+  if inner != posixpath.normpath(path):
+    return _served(inner)
+  folder, name = posixpath.split(inner)
   if folder in _SAME:
     ours = _SAME[folder]
     text = _text_of_ours(f'{ours}/{name}')
@@ -91,7 +96,8 @@ def path_of_ours(path: str) -> str | None:
 
   None where ours has other values, so that it is no substitute.
   """
-  folder, name = posixpath.split(posixpath.normpath(path))
+  path = posixpath.normpath(path).removeprefix(_GOOGLES)
+  folder, name = posixpath.split(path)
   root, family = posixpath.split(folder)
   if folder in _SAME and not folder.endswith('/runs'):
     ours = f'{_SAME[folder]}/{name}'
@@ -139,7 +145,7 @@ def _text_of_ours(path: str) -> str | None:
 
 def _served(path: str) -> str | None:
   """Text for gin's reader, which looks nowhere among our own files."""
-  if not path.startswith(('t5x/', 'models/', 'runs/')):
+  if not path.startswith(('t5x/', 'models/', 'runs/', f'{_GOOGLES}t5x/')):
     return None
   text = _text_of_ours(path)
   return text_of(path) if text is None else text

@@ -177,9 +177,7 @@ class _Visitor(ast.NodeVisitor):
       return places[name]
     if name.startswith('__'):  # what every module has
       return None
-    is_absent = any(
-        f'{whole}.'.startswith(f'{absent}.') for absent in t5x_alias.ABSENT
-    )
+    is_absent = finder.is_absent(whole)
     what = (
         finder.absent_module(whole)
         if is_absent

@@ -11,10 +11,12 @@ from typing import Any
 KINDS = {'gin': 'gin', 'python': 'Python', 'other': 'other'}
 _UNCHANGED = 'runs unchanged'
 _INSTALL = 'runs once installed'
+_OWN = 'rests on code of its own'
 _NOT = 'does not run'
 _FOREIGN = 'of another framework'
 _EXPECTED = 'a gin file that names code of T5X or of t5wild, or Python code.'
-VERDICTS = (_UNCHANGED, _INSTALL, _NOT, _FOREIGN)
+VERDICTS = (_UNCHANGED, _INSTALL, _OWN, _NOT, _FOREIGN)
+OWN_CODE = 'own code'  # kind of a fault
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,7 +24,8 @@ class Fault:
   """One thing that keeps a file from running.
 
   Attributes:
-    kind: what it is about: `import`, `name`, `parameter`, `framework`, ...
+    kind: what it is about: `import`, `name`, `parameter`, `framework`,
+      OWN_CODE, ...
     file: where it stands; an included file, perhaps.
     line: its line, from 1; None where it is about the file.
     text: that line.
@@ -74,6 +77,8 @@ class FileReport:
     own_modules: imports of modules beside the recipe, which were not read.
     includers: files of the same check that include it and run; a part of
       theirs need not stand alone.
+    after: files of T5X's whose names a part goes by that imports nothing; it
+      is to be given after them or their like.
     names: of a Python file, the names of T5X's that t5wild has.
   """
 
@@ -83,6 +88,7 @@ class FileReport:
   needs: tuple[str, ...] = ()
   own_modules: tuple[str, ...] = ()
   includers: tuple[str, ...] = ()
+  after: tuple[str, ...] = ()
   names: tuple[Name, ...] = ()
 
   @property
@@ -102,7 +108,10 @@ class FileReport:
       return _UNCHANGED
     if any(fault.kind == 'framework' for fault in self.faults):
       return _FOREIGN
-    return _INSTALL if all(f.package for f in self.faults) else _NOT
+    if all(fault.package for fault in self.faults):
+      return _INSTALL
+    unread = (f.package or f.kind == OWN_CODE for f in self.faults)
+    return _OWN if all(unread) else _NOT
 
 
 def unreadable(path: str, kind: str, error: Exception) -> FileReport:
@@ -165,6 +174,8 @@ def text_of(report: FileReport, *, is_brief: bool) -> str:
     verdict = f'runs once installed: {", ".join(report.missing_packages)}'
   if report.includers and report.faults:
     verdict += f', as a part of {report.includers[0]}'
+  if report.after and report.runs_unchanged:
+    verdict += f', as a part given after {" and ".join(report.after)}'
   lines = [f'{report.path}: {verdict}']
   if not is_brief:
     lines += _indented(_details(report))
@@ -186,7 +197,11 @@ def summary_text(reports: Sequence[FileReport]) -> str:
 
 
 def _of_many(verdict: str) -> str:
-  names = {_INSTALL: 'run once packages are installed', _NOT: 'do not run'}
+  names = {
+      _INSTALL: 'run once packages are installed',
+      _OWN: 'rest on code of their own',
+      _NOT: 'do not run',
+  }
   return names.get(verdict, verdict)
 
 

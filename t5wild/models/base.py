@@ -30,6 +30,8 @@ GLOBAL_ROW = 'global_row'
 GLOBAL_LOSS_NORMALIZER = 'global_loss_normalizer'
 
 _SEGMENT_IDS_SUFFIX = '_segment_ids'
+# A normalizer of None means something: the loss is a sum.
+_AS_CONSTRUCTED = object()
 
 
 class BaseModel(abc.ABC):
@@ -205,36 +207,67 @@ class BaseTransformerModel(BaseModel):
       batch: Batch,
       dropout_rng: jax.Array | None,
       flax_mutables: PyTree | None = None,
+      *,
+      label_smoothing: float | None = None,
+      z_loss: float | None = None,
+      loss_normalizing_factor: Any = _AS_CONSTRUCTED,
   ) -> tuple[Array, Any]:
-    """Cross entropy of the batch's targets; see `BaseModel.loss_fn`."""
+    """Cross entropy of the batch's targets; see `BaseModel.loss_fn`.
+
+    What it is not given of the loss's arguments is the constructor's: recipes
+    for the first T5X bind them here.
+    """
     if flax_mutables is None:
       logits = self._compute_logits(params, batch, dropout_rng)
-      return self._loss_and_metrics(logits, batch)
-    logits, new_mutables = self._compute_logits(
-        params,
+    else:
+      logits, new_mutables = self._compute_logits(
+          params,
+          batch,
+          dropout_rng,
+          mutable=list(flax_mutables),
+          other_variables=flax_mutables,
+      )
+    loss, metrics = self._loss_and_metrics(
+        logits,
         batch,
-        dropout_rng,
-        mutable=list(flax_mutables),
-        other_variables=flax_mutables,
+        label_smoothing=label_smoothing,
+        z_loss=z_loss,
+        loss_normalizing_factor=loss_normalizing_factor,
     )
-    loss, metrics = self._loss_and_metrics(logits, batch)
-    return loss, (metrics, new_mutables)
+    return loss, metrics if flax_mutables is None else (metrics, new_mutables)
 
   def _loss_and_metrics(
-      self, logits: Array, batch: Batch
+      self,
+      logits: Array,
+      batch: Batch,
+      *,
+      label_smoothing: float | None,
+      z_loss: float | None,
+      loss_normalizing_factor: Any,
   ) -> tuple[Array, metrics_lib.MetricsMap]:
     targets = batch['decoder_target_tokens']
-    normalizer, weights = losses.get_loss_normalizing_factor_and_weights(
-        self._loss_normalizing_factor, batch
+    if label_smoothing is None:
+      label_smoothing = self._label_smoothing
+    if z_loss is None:
+      z_loss = self._z_loss
+    is_of_model = loss_normalizing_factor is _AS_CONSTRUCTED
+    factor = (
+        self._loss_normalizing_factor
+        if is_of_model
+        else loss_normalizing_factor
     )
-    if GLOBAL_LOSS_NORMALIZER in batch:
+    _check_loss_arguments(label_smoothing, z_loss, factor)
+    normalizer, weights = losses.get_loss_normalizing_factor_and_weights(
+        factor, batch
+    )
+    if is_of_model and GLOBAL_LOSS_NORMALIZER in batch:
       normalizer = batch[GLOBAL_LOSS_NORMALIZER][0]
     loss, z_loss, _ = losses.compute_weighted_cross_entropy(
         logits,
         targets=targets,
         weights=weights,
-        label_smoothing=self._label_smoothing,
-        z_loss=self._z_loss,
+        label_smoothing=label_smoothing,
+        z_loss=z_loss,
         loss_normalizing_factor=normalizer,
     )
     metrics = self._compute_metrics(

@@ -63,6 +63,20 @@ def test_the_paths_that_recipes_include_are_served(path, served):
 
 
 @pytest.mark.parametrize(
+    'path',
+    [
+        't5x/configs/runs/eval.gin', 't5x/examples/t5/mt5/large.gin',
+        't5x/examples/scalable_t5/umt5/runs/pretraining_common.gin',
+    ],
+)
+def test_the_paths_of_googles_tree_mean_the_same_files(path, served):
+  at_google = f'third_party/py/{path}'
+  assert _values(at_google) == _values(path)
+  assert gin_files.path_of_ours(at_google) == gin_files.path_of_ours(path)
+  assert gin_files._is_served(at_google)
+
+
+@pytest.mark.parametrize(
     ('path', 'config', 'values'),
     [
         (

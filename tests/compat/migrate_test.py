@@ -8,9 +8,10 @@ import textwrap
 
 import pytest
 
-from t5wild.compat import gin_code
+from t5wild.compat import finder
 from t5wild.compat import gin_files
 from t5wild.compat import migrate
+from t5wild.compat import recipe_modules
 from t5wild.gin_config import reader
 
 _HEAD = 'from __gin__ import dynamic_registration\n'
@@ -82,12 +83,54 @@ def test_code_beside_the_recipe_is_never_run(write, tmp_path):
   assert 'my_tasks' not in sys.modules
 
 
-def test_a_binding_of_code_that_was_not_read_is_a_fault(write):
+@pytest.mark.parametrize('head', [_HEAD, ''])
+def test_a_binding_of_code_that_was_not_read_rests_on_it(write, head):
   write('my_models.py', 'class Model: pass\n', head='')
+  text = 'import my_models\nmy_models.Model.size = 3\n'
+  report = _only(write('a.gin', text, head=head))
+  assert report.verdict == 'rests on code of its own'
+  (fault,) = report.faults
+  assert 'this is of my_models, code of the recipe' in fault.what
+  assert fault.text == 'my_models.Model.size = 3'
+  text += 'from t5x import utils\nutils.Nothing.size = 3\n'
+  report = _only(write('b.gin', text))
+  assert report.verdict == 'does not run'
+
+
+def test_a_forks_own_modules_are_code_of_the_recipe(write):
+  write('t5x/__init__.py', "raise RuntimeError('was run')\n", head='')
+  write('t5x/my_tasks.py', "raise RuntimeError('was run')\n", head='')
+  report = _only(write('good.gin', _GOOD + '    import t5x.my_tasks\n'))
+  assert report.runs_unchanged
+  assert report.own_modules == ('t5x.my_tasks',)
+  for name in ('t5x.no_tasks', 't5x.contrib.moe.models'):
+    assert not _only(write('b.gin', _GOOD + f'    import {name}\n')).own_modules
+
+
+@pytest.mark.parametrize('hide', [False, True])
+def test_a_fork_on_the_path_is_not_run_and_its_names_are_ours(
+    write, tmp_path, monkeypatch, no_names, hide
+):
+  monkeypatch.syspath_prepend(tmp_path)
+  for name in ('__init__', 'models', 'utils', 'my_tasks'):
+    write(f't5x/{name}.py', "raise RuntimeError('was run')\n", head='')
+  finder.install(hide=hide)
+  report = _only(write('good.gin', _GOOD + '    import t5x.my_tasks\n'))
+  assert report.runs_unchanged
+  assert report.own_modules == ('t5x.my_tasks',)
+  assert not [name for name in sys.modules if name.startswith('t5x.m')]
+
+
+def test_every_spelling_of_an_import_of_t5x_is_known(write):
   report = _only(
-      write('a.gin', 'import my_models\nmy_models.Model.size = 3\n')
+      write(
+          'a.gin',
+          'import t5x.examples.t5.network\nimport t5x.utils as u\n'
+          't5x.examples.t5.network.T5Config.emb_dim = 3\n'
+          'u.SaveCheckpointConfig.keep = 3\n',
+      )
   )
-  assert not report.runs_unchanged
+  assert report.faults == ()
 
 
 def test_a_parameter_that_only_kwargs_would_take_is_a_fault(write, monkeypatch):
@@ -105,12 +148,47 @@ def test_a_parameter_that_only_kwargs_would_take_is_a_fault(write, monkeypatch):
 
 
 def test_a_part_runs_as_the_part_of_files_that_do(write, tmp_path):
-  part = write('parts/size.gin', 'network.T5Config.emb_dim = 4\n', head='')
+  part = write('parts/size.gin', 'short.T5Config.emb_dim = 4\n', head='')
   assert not _only(part).runs_unchanged
-  whole = write('whole.gin', _GOOD + "    include 'parts/size.gin'\n")
+  whole = write(
+      'whole.gin',
+      'from t5x.examples.t5 import network as short\n'
+      "short.T5Config.head_dim = 2\ninclude 'parts/size.gin'\n",
+  )
   reports = {each.path: each for each in migrate.check([str(tmp_path)])}
   assert reports[part].runs_unchanged
   assert reports[part].includers == (whole,)
+
+
+@pytest.mark.parametrize(
+    ('text', 'after'),
+    [
+        ('network.T5Config.emb_dim = 4', 't5x/examples/t5/t5_1_1/base.gin'),
+        (
+            'TRAIN_STEPS = 3\nnetwork.TransformerConfig:\n  num_heads = 2',
+            't5x/examples/decoder_only/models/base.gin',
+        ),
+        (
+            'infer_eval/utils.DatasetConfig.batch_size = 4',
+            't5x/configs/runs/finetune.gin',
+        ),
+    ],
+)
+def test_a_part_goes_by_the_names_of_files_that_it_is_given_after(
+    write, text, after
+):
+  report = _only(write('part.gin', f'{text}\n', head=''))
+  assert report.runs_unchanged
+  assert after in ' '.join(report.after)
+
+
+@pytest.mark.parametrize(
+    'text', ['network.T5Config.emb_dims = 4', 'network.T6Config.emb_dim = 4']
+)
+def test_a_part_that_binds_what_is_not_there_does_not_run(write, text):
+  report = _only(write('part.gin', f'{text}\n', head=''))
+  assert not report.runs_unchanged
+  assert report.after == ()
 
 
 def test_a_package_that_is_not_installed_is_all_that_is_missing(write):
@@ -194,8 +272,8 @@ def test_an_installed_package_that_fails_is_a_fault(write, monkeypatch):
   def fail(name):
     raise AttributeError(f'numpy.bool, in {name}')
 
-  monkeypatch.setattr(gin_code, '_is_installed', lambda root: True)
-  monkeypatch.setattr(gin_code.importlib, 'import_module', fail)
+  monkeypatch.setattr(recipe_modules, '_is_installed', lambda root: True)
+  monkeypatch.setattr(recipe_modules.importlib, 'import_module', fail)
   report = _only(write('a.gin', 'import old_package\n'))
   assert 'old_package is installed, and fails' in report.faults[0].what
 

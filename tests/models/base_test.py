@@ -4,6 +4,7 @@
 
 
 from flax import linen as nn
+import gin
 import jax
 from jax import numpy as jnp
 import numpy as np
@@ -194,6 +195,46 @@ def test_mutables_are_handed_on_and_given_back():
 def test_a_loss_that_is_none_is_refused_when_built(kwargs, message):
   with pytest.raises(ValueError, match=message):
     _make_model(**kwargs)
+
+
+@pytest.mark.parametrize(
+    'given',
+    [
+        {'label_smoothing': 0.1},
+        {'z_loss': 0.5},
+        {'loss_normalizing_factor': 2.0},
+        {'loss_normalizing_factor': None},
+    ],
+)
+def test_what_loss_fn_is_given_comes_before_the_constructors(given):
+  built = {'label_smoothing': 0.2, 'z_loss': 1.0, 'loss_normalizing_factor': 7}
+  params, batch = _make_params(), _make_batch()
+  loss, _ = _make_model(**built).loss_fn(params, batch, None, **given)
+  expected, _ = _make_model(**{**built, **given}).loss_fn(params, batch, None)
+  assert loss == expected
+  assert loss != _make_model(**built).loss_fn(params, batch, None)[0]
+
+
+@pytest.fixture
+def empty_gin():
+  """gin has no bindings before and after."""
+  gin.clear_config()
+  yield
+  gin.clear_config()
+
+
+def test_what_gin_binds_of_a_loss_fn_is_what_is_differentiated(empty_gin):
+  gin.parse_config([
+      'from __gin__ import dynamic_registration',
+      f'import {__name__} as own',
+      'own._TableModel.loss_fn.z_loss = 0.5',
+  ])
+  model = gin.get_configurable(_TableModel)(_Table(), None, None, None)
+  params, batch = _make_params(), _make_batch()
+  step = jax.value_and_grad(model.loss_fn, has_aux=True)
+  (loss, _), _ = step(params, batch, None, None)
+  assert loss == _make_model(z_loss=0.5).loss_fn(params, batch, None)[0]
+  assert loss != _make_model().loss_fn(params, batch, None)[0]
 
 
 def test_vocabularies_are_reached_by_functions_for_gin():
