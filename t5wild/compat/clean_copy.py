@@ -183,10 +183,9 @@ def _compare(
       *map(os.path.abspath, search_paths),
       *map(str, pathlib.Path(path).resolve().parents),
   ]
+  place = places[gin_code.real(path)]  # before the working directory changes
   with contextlib.chdir(folder):
-    _, after = gin_code.read(
-        places[gin_code.real(path)], [folder, *originals]
-    )
+    _, after = gin_code.read(place, [folder, *originals])
   old, new = map(clean_gin.bindings_of, (before, after))
   different = [key for key in {**old, **new} if old.get(key) != new.get(key)]
   if different or len(after.errors) > len(before.errors):

@@ -194,6 +194,30 @@ def test_all_but_imports_names_and_includes_stays(folder):
   assert part.endswith('\nnetwork.T5Config.emb_dim = 64\n')
 
 
+def test_paths_may_be_relative(folder, monkeypatch):
+  _write(folder, 'run.gin', _RECIPES['pretrain'], _TASK)
+  _copy(folder)
+  monkeypatch.chdir(folder)
+  copy = clean_copy.write(migrate.check(['theirs']), ['theirs'], 'again')
+  for path in copy.written:
+    assert (folder / 'again' / path).read_text() == (
+        folder / 'ours' / path
+    ).read_text()
+  assert 'run.gin' in copy.written
+
+
+def test_a_part_given_after_others_gets_the_imports_of_its_names(folder):
+  _write(folder, 'run.gin', _RECIPES['pretrain'], _TASK)
+  (folder / 'theirs/alone.gin').write_text('infer_eval/utils.DatasetConfig:\n'
+                                           '  batch_size = 4\n')
+  copy = _copy(folder)
+  assert 'alone.gin' in copy.written
+  assert (folder / 'ours/alone.gin').read_text() == (
+      f'{_HEAD}from t5wild import data\n\ninfer_eval/data.DatasetConfig:\n'
+      '  batch_size = 4\n'
+  )
+
+
 def test_a_recipe_that_does_not_run_is_left_out(folder):
   path = _write(folder, 'bad.gin', 'from t5x import utils\nutils.No.x = 1\n')
   copy = _copy(folder)
