@@ -4,15 +4,19 @@
 
 import argparse
 from collections.abc import Sequence
+import dataclasses
 import sys
 
 import jax
 
 from t5wild import exit_codes
+from t5wild import run_config
 from t5wild.checkpoints import conversion
 from t5wild.checkpoints import hf
+from t5wild.checkpoints import hf_export
 from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
+from t5wild.networks import config as config_lib
 
 # What the user can mend; anything else is a fault of ours.
 _FOR_THE_USER = (
@@ -40,13 +44,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         weights_only=arguments.weights_only,
         trust_paths=arguments.trust_paths,
         to_format=arguments.to_format,
-        activation=arguments.activation,
-        family=arguments.family,
+        export=_what_is_known(arguments),
     ).run(report=_say)
   except _FOR_THE_USER as error:
     sys.stderr.write(f'{error}\n')
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
+
+
+def _what_is_known(arguments: argparse.Namespace) -> hf_export.Export:
+  """The network and the vocabulary of the run, and what the flags say."""
+  known = hf_export.Export(
+      like=arguments.like,
+      activation=arguments.activation,
+      family=arguments.family,
+  )
+  if arguments.run is None:
+    return known
+  run = run_config.RunConfig.read(run_config.find_config(arguments.run))
+  model = run.need('model')
+  config = getattr(model.module, 'config', None)
+  if not isinstance(config, config_lib.LayerConfig):
+    raise ValueError(
+        f'{arguments.run} has the network {type(model.module).__name__}, '
+        'expected one of t5wild.networks: others are not written for '
+        'transformers; leave --run out if its parameters are those of a T5'
+    )
+  values = {
+      field.name: getattr(config, field.name)
+      for field in dataclasses.fields(config)
+  }
+  return dataclasses.replace(
+      known, network=values, vocabulary=model.output_vocabulary
+  )
 
 
 def _say(text: str) -> None:
@@ -65,9 +95,15 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       ),
   )
   parser.add_argument(
-      '--from', dest='source', required=True, metavar='CHECKPOINT',
+      '--from', dest='source', metavar='CHECKPOINT',
       help='a checkpoint folder, a run directory (its newest), or the first '
-      'part of the names of a TensorFlow checkpoint (model.ckpt-1000)',
+      'part of the names of a TensorFlow checkpoint (model.ckpt-1000); '
+      'default: --run',
+  )
+  parser.add_argument(
+      '--run', metavar='MODEL_DIR',
+      help='the run of t5wild that it is of, whose config.gin is run: gives '
+      'network and tokenizer for --to_format=hf',
   )
   parser.add_argument(
       '--to', dest='target', required=True, metavar='MODEL_DIR',
@@ -79,14 +115,21 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       'itself (default: %(default)s)',
   )
   parser.add_argument(
+      '--like', metavar='FOLDER',
+      help='a model for transformers of the same network, whose config.json '
+      'and tokenizer files are taken, for --to_format=hf (default: what it '
+      'had when it came from Hugging Face)',
+  )
+  parser.add_argument(
       '--activation',
-      help='of the feed-forward blocks, for --to_format=hf (default: gelu '
-      'where they are gated, else relu; UL2 has silu)',
+      help='of the feed-forward blocks, for --to_format=hf of a T5 without '
+      '--run and --like (default: gelu where they are gated, else relu; UL2 '
+      'has silu)',
   )
   parser.add_argument(
       '--family', choices=hf.FAMILIES,
-      help="Hugging Face's model_type, for --to_format=hf (default: umt5 where "
-      'each layer has its own relative bias, else t5)',
+      help="Hugging Face's model_type, for --to_format=hf (default: the first "
+      'that has the network)',
   )
   parser.add_argument(
       '--step', type=int, help='which checkpoint of a run directory'
@@ -117,7 +160,11 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       '--trust_paths', action='store_true',
       help='let the checkpoint have links and paths out of its own folder',
   )
-  return parser.parse_args(argv)
+  arguments = parser.parse_args(argv)
+  arguments.source = arguments.source or arguments.run
+  if arguments.source is None:
+    parser.error('expected --from=CHECKPOINT, or --run=MODEL_DIR')
+  return arguments
 
 
 if __name__ == '__main__':

@@ -11,7 +11,8 @@ import numpy as np
 
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import formats
-from t5wild.checkpoints import hf
+from t5wild.checkpoints import hf_export
+from t5wild.checkpoints import hf_writing
 from t5wild.checkpoints import layer_stacks
 from t5wild.checkpoints import load
 from t5wild.checkpoints import manager as manager_lib
@@ -40,8 +41,7 @@ class Conversion:
     trust_paths: See `RestoreCheckpointConfig`.
     to_format: One of `FORMATS`; 'hf' writes the parameters alone, of plain
       layers, straight into `target`.
-    activation: Of the feed-forward blocks, for 'hf'; see `hf.write`.
-    family: Hugging Face's model_type; see `hf.write`.
+    export: What else is known of the model, for 'hf'.
   """
 
   source: str
@@ -53,13 +53,12 @@ class Conversion:
   weights_only: bool = False
   trust_paths: bool = False
   to_format: str = 't5wild'
-  activation: str | None = None
-  family: str | None = None
+  export: hf_export.Export = hf_export.Export()
 
   def run(self, report: Callable[[str], None] = logging.info) -> str:
     """Writes the checkpoint and returns its folder.
 
-    All arrays are in the memory of this machine at once.
+    All arrays are in the memory of this machine at once; for 'hf' one is.
 
     Args:
       report: Told what was done, in sentences.
@@ -68,8 +67,11 @@ class Conversion:
       steps.NotACheckpointError: The source is none, damaged, or its layers are
         not as expected.
       steps.UnwritableError: The target cannot be written.
-      ValueError: The target has a checkpoint of this step.
+      ValueError: The target has a checkpoint of this step, or cannot be what
+        is asked for.
     """
+    if self.to_format == 'hf':
+      hf_writing.check_target(self.target)
     checkpoint = load.find_checkpoint(self.source, self.step)
     stored = formats.read_structure(checkpoint, trust_paths=self.trust_paths)
     if self.weights_only:
@@ -82,7 +84,14 @@ class Conversion:
     formats.check_complete(arrays.values(), checkpoint)
     step = int(np.asarray(arrays[STEP])) if STEP in arrays else 0
     if self.to_format == 'hf':
-      return self._write_hf(arrays, checkpoint, report)
+      hf_export.write(
+          self.target,
+          load.cast_parameters(arrays, self.dtype),
+          self.export,
+          checkpoint=checkpoint,
+          report=report,
+      )
+      return self.target
     self._check_target(step)
     arrays = load.cast_parameters(arrays, self.dtype)
     self._write(step, {k: np.asarray(leaf) for k, leaf in arrays.items()})
@@ -94,6 +103,8 @@ class Conversion:
         f'{len(parameters)} arrays, {len(arrays) - len(parameters)} arrays of '
         f'state, step {step}.'
     )
+    if steps.is_hugging_face(checkpoint):
+      hf_export.keep_beside(self.target, checkpoint, report)
     return target
 
   def _laid_out(
@@ -109,9 +120,8 @@ class Conversion:
     if layers is None:
       return stored
     if layers == 'stacked':
-      arrays = relayout.stack(
-          stored, num_heads=self.num_heads, where=checkpoint
-      )
+      num_heads = self.num_heads or self.export.num_heads(checkpoint)
+      arrays = relayout.stack(stored, num_heads=num_heads, where=checkpoint)
     else:
       arrays = relayout.unstack(stored, where=checkpoint)
       has_own = any('/layers_0/relpos_bias/' in key for key in arrays)
@@ -128,26 +138,6 @@ class Conversion:
           'fallback_to_scratch=True.'
       )
     return {key: leaf for key, leaf in arrays.items() if key not in lost}
-
-  def _write_hf(
-      self,
-      arrays: dict[str, stored_lib.Stored],
-      checkpoint: str,
-      report: Callable[[str], None],
-  ) -> str:
-    targets = {k: v for k, v in arrays.items() if transforms.is_target(k)}
-    hf.write(
-        self.target,
-        load.cast_parameters(targets, self.dtype),
-        activation=self.activation,
-        family=self.family,
-    )
-    report(
-        f'{checkpoint} -> {self.target}: '
-        f'{sum(map(_size, targets.values())):,} parameters in {len(targets)} '
-        'arrays, for transformers. Its tokenizer is not written.'
-    )
-    return self.target
 
   def _check_target(self, step: int) -> None:
     steps.check_writable(steps.absolute_path(self.target), process=0)

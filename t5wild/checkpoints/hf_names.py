@@ -5,13 +5,14 @@
 T5 1.0 and 1.1, mT5, byT5, Flan-T5 and UL2 (T5ForConditionalGeneration and
 MT5ForConditionalGeneration) and umT5: they differ in sizes, in whether the
 feed-forward block is gated, whether the output is a layer of its own, and in
-whether each layer has its own relative bias. Of decoders alone, Llama and
-Gemma.
+whether each layer has its own relative bias. Decoders alone have one name for
+each part, whichever family they are of.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import re
+from typing import Any
 
 _MATRICES = {'q': 'query', 'k': 'key', 'v': 'value', 'o': 'out'}
 _GATED = {'gate': 'wi_0', 'up': 'wi_1', 'down': 'wo'}
@@ -42,15 +43,14 @@ class Shape:
   bias_per_layer: bool
 
   @classmethod
-  def of_theirs(cls, names: Iterable[str]) -> 'Shape':
-    """Reads it off Hugging Face's names."""
-    names = set(names)
+  def of_network(cls, network: Mapping[str, Any]) -> 'Shape':
+    """Reads it off what `hf_t5.read_config` returns."""
     return cls(
-        num_encoder_layers=_count(names, r'encoder\.block\.(\d+)\..*'),
-        num_decoder_layers=_count(names, r'decoder\.block\.(\d+)\..*'),
-        is_gated=any('DenseReluDense.wi_0' in name for name in names),
-        has_logits=LOGITS in names,
-        bias_per_layer=f'encoder.block.1.layer.0.{BIAS}' in names,
+        num_encoder_layers=network['num_encoder_layers'],
+        num_decoder_layers=network['num_decoder_layers'],
+        is_gated=len(network['mlp_activations']) > 1,
+        has_logits=not network['logits_via_embedding'],
+        bias_per_layer=network['positions'] == 'relative_bias_per_layer',
     )
 
   @classmethod
@@ -79,11 +79,13 @@ class Pair:
     theirs: Hugging Face's name.
     ours: Our key.
     is_transposed: Whether the matrix lies the other way round.
+    shape: Theirs; None: not known.
   """
 
   theirs: str
   ours: str
   is_transposed: bool = False
+  shape: tuple[int, ...] | None = None
 
 
 def pairs(shape: Shape) -> Iterator[Pair]:
@@ -152,37 +154,77 @@ def _attention(theirs: str, ours: str) -> Iterator[Pair]:
     )
 
 
-def decoder_pairs(num_layers: int, *, has_logits: bool) -> Iterator[Pair]:
-  """Yields all parameters of a decoder alone, as Llama and Gemma have them."""
-  ours = 'target/decoder'
-  yield Pair('model.embed_tokens.weight', f'{ours}/token_embedder/embedding')
-  yield Pair('model.norm.weight', f'{ours}/decoder_norm/scale')
-  if has_logits:
-    yield Pair(LOGITS, LOGITS_KEY, is_transposed=True)
-  for number in range(num_layers):
-    layer, our_layer = f'model.layers.{number}', f'{ours}/layers_{number}'
-    yield Pair(
-        f'{layer}.input_layernorm.weight',
-        f'{our_layer}/pre_self_attention_layer_norm/scale',
-    )
-    yield Pair(
-        f'{layer}.post_attention_layernorm.weight',
-        f'{our_layer}/pre_mlp_layer_norm/scale',
-    )
-    for letter, name in _MATRICES.items():
+def decoder_pairs(network: Mapping[str, Any]) -> Iterator[Pair]:
+  """Yields all parameters of a decoder alone.
+
+  Args:
+    network: What `hf_decoders.read_config` returns.
+  """
+  ours, embed = 'target/decoder', network['emb_dim']
+  table = (network['vocab_size'], embed)
+  yield Pair(
+      'model.embed_tokens.weight', f'{ours}/token_embedder/embedding',
+      shape=table,
+  )  # fmt: skip
+  yield Pair('model.norm.weight', f'{ours}/decoder_norm/scale', shape=(embed,))
+  if not network['logits_via_embedding']:
+    yield Pair(LOGITS, LOGITS_KEY, is_transposed=True, shape=table)
+  for number in range(network['num_layers']):
+    theirs, layer = f'model.layers.{number}', f'{ours}/layers_{number}'
+    for name, our_name in _norms(network).items():
       yield Pair(
-          f'{layer}.self_attn.{letter}_proj.weight',
-          f'{our_layer}/self_attention/{name}/kernel',
-          is_transposed=True,
+          f'{theirs}.{name}.weight', f'{layer}/{our_name}/scale', shape=(embed,)
       )
-    for theirs, name in _GATED.items():
-      yield Pair(
-          f'{layer}.mlp.{theirs}_proj.weight',
-          f'{our_layer}/mlp/{name}/kernel',
-          is_transposed=True,
-      )
+    yield from _decoder_attention(
+        f'{theirs}.self_attn', f'{layer}/self_attention', network
+    )
+    for name, our_name in _GATED.items():
+      shape = (network['mlp_dim'], embed)
+      yield from _dense(
+          f'{theirs}.mlp.{name}_proj', f'{layer}/mlp/{our_name}',
+          shape=shape[::-1] if name == 'down' else shape,
+          has_bias=network['mlp_bias'],
+      )  # fmt: skip
 
 
-def num_decoder_layers(names: Iterable[str]) -> int:
-  """Returns the number of layers of a decoder alone, by its names."""
-  return _count(names, r'model\.layers\.(\d+)\..*')
+def _norms(network: Mapping[str, Any]) -> dict[str, str]:
+  """A layer's norms of the whole embedding: theirs, and ours."""
+  first = {'input_layernorm': 'pre_self_attention_layer_norm'}
+  if not network['post_norms']:
+    return first | {'post_attention_layernorm': 'pre_mlp_layer_norm'}
+  return first | {
+      'post_attention_layernorm': 'post_self_attention_layer_norm',
+      'pre_feedforward_layernorm': 'pre_mlp_layer_norm',
+      'post_feedforward_layernorm': 'post_mlp_layer_norm',
+  }
+
+
+def _decoder_attention(
+    theirs: str, ours: str, network: Mapping[str, Any]
+) -> Iterator[Pair]:
+  embed, size = network['emb_dim'], network['head_dim']
+  for letter, name in _MATRICES.items():
+    heads = network['num_kv_heads' if letter in 'kv' else 'num_heads']
+    shape = (heads * size, embed)
+    yield from _dense(
+        f'{theirs}.{letter}_proj', f'{ours}/{name}',
+        shape=shape[::-1] if letter == 'o' else shape,
+        has_bias=network['attention_bias'] == 'all'
+        or (network['attention_bias'] == 'inputs' and letter != 'o'),
+    )  # fmt: skip
+  for letter in 'qk' if network['normalize_heads'] else '':
+    yield Pair(
+        f'{theirs}.{letter}_norm.weight',
+        f'{ours}/{_MATRICES[letter]}_norm/scale',
+        shape=(size,),
+    )
+
+
+def _dense(
+    theirs: str, ours: str, *, shape: tuple[int, int], has_bias: bool
+) -> Iterator[Pair]:
+  yield Pair(
+      f'{theirs}.weight', f'{ours}/kernel', is_transposed=True, shape=shape
+  )
+  if has_bias:
+    yield Pair(f'{theirs}.bias', f'{ours}/bias', shape=shape[:1])

@@ -21,6 +21,7 @@ Shape = tuple[int, ...]
 
 _AXIS = 1  # T5X's axis of layers.
 _UNUSED = (1,)
+_HEAD_BIAS = re.compile(r'.*attention/(query|key|value)/bias')
 _TO_HEADS = re.compile(r'.*attention/(query|key|value)/kernel')
 _FROM_HEADS = re.compile(r'.*attention/out/kernel')
 _TO_EMBED = re.compile(r'.*(attention/out|mlp/wo)/kernel')
@@ -105,6 +106,8 @@ def _with_heads(name: str, layer: Shape, head_dim: int | None) -> Shape:
     return (layer[0], layer[1] // head_dim, head_dim)
   if head_dim and len(layer) == 2 and _FROM_HEADS.fullmatch(name):
     return (layer[0] // head_dim, head_dim, layer[1])
+  if head_dim and len(layer) == 1 and _HEAD_BIAS.fullmatch(name):
+    return (layer[0] // head_dim, head_dim)
   return layer
 
 
@@ -189,6 +192,8 @@ def _without_heads(name: str, inner: Shape) -> Shape:
     return (inner[0], inner[1] * inner[2])
   if len(inner) == 3 and _FROM_HEADS.fullmatch(name):
     return (inner[0] * inner[1], inner[2])
+  if len(inner) == 2 and _HEAD_BIAS.fullmatch(name):
+    return (inner[0] * inner[1],)
   return inner
 
 

@@ -30,6 +30,7 @@ _DTYPES = {
     'U8': np.dtype(np.uint8),
     'BOOL': np.dtype(np.bool_),
 }
+_PACKED = ('F8_', 'F6_', 'F4', 'I8', 'U16', 'U32', 'U64', 'I16', 'C64')
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
@@ -63,12 +64,15 @@ def read_file(path: str) -> dict[str, SafetensorsArray]:
   Raises:
     steps.NotACheckpointError: The file is damaged.
   """
-  size = os.path.getsize(path)
-  with open(path, 'rb') as file:
-    length = int.from_bytes(file.read(8), 'little')
-    if not 2 <= length <= min(size - 8, _MOST_HEADER_BYTES):
-      raise _damaged(path, f'its header would have {length} of {size} bytes')
-    text = file.read(length)
+  try:
+    size = os.path.getsize(path)
+    with open(path, 'rb') as file:
+      length = int.from_bytes(file.read(8), 'little')
+      if not 2 <= length <= min(size - 8, _MOST_HEADER_BYTES):
+        raise _damaged(path, f'its header would have {length} of {size} bytes')
+      text = file.read(length)
+  except OSError as error:
+    raise _damaged(path, str(error)) from error
   try:
     header = json.loads(text)
     header.pop('__metadata__', None)
@@ -76,14 +80,26 @@ def read_file(path: str) -> dict[str, SafetensorsArray]:
         name: _array(name, entry, path, start=8 + length, size=size)
         for name, entry in header.items()
     }
-  except (ValueError, KeyError, TypeError, AttributeError) as error:
+  except steps.NotACheckpointError:
+    raise
+  except (
+      ValueError, KeyError, TypeError, AttributeError, RecursionError
+  ) as error:  # fmt: skip
     raise _damaged(path, repr(error)) from error
 
 
 def _array(
     name: str, entry: Mapping[str, Any], path: str, *, start: int, size: int
 ) -> SafetensorsArray:
+  if str(entry['dtype']).startswith(_PACKED):
+    raise steps.NotACheckpointError(
+        f'{path}: {name} is of {entry["dtype"]}, expected one of '
+        f'{sorted(_DTYPES)}: packed or quantised numbers are not read; take '
+        'the model that it was made of'
+    )
   dtype, shape = _DTYPES[entry['dtype']], tuple(entry['shape'])
+  if not all(type(size) is int for size in (*shape, *entry['data_offsets'])):
+    raise ValueError(f'{name} has shape {shape} at {entry["data_offsets"]}')
   first, last = entry['data_offsets']
   num_bytes = math.prod(shape) * dtype.itemsize
   if min((first, *shape), default=0) < 0 or last - first != num_bytes:
@@ -102,8 +118,12 @@ def _damaged(path: str, what: str) -> steps.NotACheckpointError:
   )
 
 
-def write_file(path: str, arrays: Mapping[str, stored_lib.Stored]) -> None:
+def write_file(
+    path: str, arrays: Mapping[str, stored_lib.Stored]
+) -> list[str]:
   """Writes arrays, of which one is in memory at a time.
+
+  Returns the names of those that hold numbers that are not finite.
 
   Raises:
     ValueError: An array of a dtype that the format does not have.
@@ -125,6 +145,12 @@ def write_file(path: str, arrays: Mapping[str, stored_lib.Stored]) -> None:
   text += b' ' * (-len(text) % 8)
   with open(path, 'wb') as file:
     file.write(len(text).to_bytes(8, 'little') + text)
-    for array in arrays.values():
+    not_finite = []
+    for name, array in arrays.items():
       numbers = np.ascontiguousarray(np.asarray(array))
+      if not np.isfinite(numbers).all():
+        not_finite.append(name)
       file.write(numbers.view(np.uint8).data if numbers.size else b'')
+    file.flush()
+    os.fsync(file.fileno())
+  return not_finite

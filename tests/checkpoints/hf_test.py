@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's T5 folders: read, written, and refused."""
+"""Folders of Hugging Face's models: read, written, and refused."""
 
 import json
 import os
@@ -11,8 +11,8 @@ import pytest
 
 from t5wild.checkpoints import confinement
 from t5wild.checkpoints import formats
-from t5wild.checkpoints import hf
 from t5wild.checkpoints import hf_names
+from t5wild.checkpoints import hf_writing
 from t5wild.checkpoints import safetensors_files
 from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored
@@ -21,7 +21,7 @@ SHAPE = hf_names.Shape(
     num_encoder_layers=2, num_decoder_layers=3, is_gated=True, has_logits=True,
     bias_per_layer=False,
 )  # fmt: skip
-EMBED, HEADS, KV, MLP, VOCAB, BUCKETS = 8, 2, 3, 10, 12, 5
+EMBED, HEADS, KV, MLP, VOCAB, BUCKETS = 8, 2, 3, 10, 12, 32
 
 
 def _arrays(shape=SHAPE, dtype=np.float32):
@@ -72,27 +72,15 @@ def _assert_read_back(folder, arrays):
 def test_what_is_written_is_read_back(tmp_path, dtype, changes):
   shape = hf_names.Shape(**{**vars(SHAPE), **changes})
   arrays = _arrays(shape, dtype)
-  hf.write(str(tmp_path), arrays)
+  hf_writing.write(str(tmp_path), arrays)
   assert hf_names.Shape.of_ours(arrays) == shape
   _assert_read_back(tmp_path, arrays)
 
 
-def test_large_models_are_several_files(tmp_path, monkeypatch):
-  monkeypatch.setattr(hf, '_MOST_FILE_BYTES', 2000)
-  arrays = _arrays()
-  hf.write(str(tmp_path), arrays)
-  files = sorted(tmp_path.glob('*.safetensors'))
-  assert len(files) > 2
-  _assert_read_back(tmp_path, arrays)
-  files[1].unlink()
-  with pytest.raises(steps.NotACheckpointError, match=files[1].name):
-    formats.read_structure(tmp_path)
-
-
 def test_file_named_outside_the_folder_is_refused(tmp_path, monkeypatch):
-  monkeypatch.setattr(hf, '_MOST_FILE_BYTES', 2000)
+  monkeypatch.setattr(hf_writing, '_MOST_FILE_BYTES', 2000)
   folder = tmp_path / 'model'
-  hf.write(str(folder), _arrays())
+  hf_writing.write(str(folder), _arrays())
   index = folder / 'model.safetensors.index.json'
   content = json.loads(index.read_text())
   key = next(iter(content['weight_map']))
@@ -105,7 +93,7 @@ def test_file_named_outside_the_folder_is_refused(tmp_path, monkeypatch):
 def test_link_of_a_download_cache_is_read_where_the_user_says_so(tmp_path):
   folder = tmp_path / 'snapshot'
   arrays = _arrays()
-  hf.write(str(folder), arrays)
+  hf_writing.write(str(folder), arrays)
   (folder / 'model.safetensors').rename(tmp_path / 'blob')
   (folder / 'model.safetensors').symlink_to('../blob')
   with pytest.raises(confinement.UnsafeCheckpointError, match='trust_paths'):
@@ -116,7 +104,7 @@ def test_link_of_a_download_cache_is_read_where_the_user_says_so(tmp_path):
 
 @pytest.mark.parametrize('keep', [0, 4, 8, 100, -1])
 def test_file_cut_off_is_refused(tmp_path, keep):
-  hf.write(str(tmp_path), _arrays())
+  hf_writing.write(str(tmp_path), _arrays())
   file = tmp_path / 'model.safetensors'
   file.write_bytes(file.read_bytes()[:keep])
   with pytest.raises(steps.NotACheckpointError, match='cut off'):
@@ -152,25 +140,19 @@ def test_folder_with_pickles_alone_is_refused(tmp_path):
 
 def test_other_networks_are_refused_both_ways(tmp_path):
   arrays = _arrays()
-  hf.write(str(tmp_path / 'a'), arrays)
+  hf_writing.write(str(tmp_path / 'a'), arrays)
   config = tmp_path / 'a' / 'config.json'
   config.write_text(config.read_text().replace('"t5"', '"bert"'))
   with pytest.raises(steps.NotACheckpointError, match="'bert'"):
     formats.read_structure(tmp_path / 'a')
   arrays['target/encoder/adapter/kernel'] = arrays.pop(hf_names.LOGITS_KEY)
   with pytest.raises(ValueError, match='adapter'):
-    hf.write(str(tmp_path / 'b'), arrays)
+    hf_writing.write(str(tmp_path / 'b'), arrays)
   assert not (tmp_path / 'b').exists()
 
 
-def test_weights_that_are_there_are_not_overwritten(tmp_path):
-  hf.write(str(tmp_path), _arrays())
-  with pytest.raises(ValueError, match='already'):
-    hf.write(str(tmp_path), _arrays())
-
-
 def test_array_that_is_missing_is_named(tmp_path):
-  hf.write(str(tmp_path), _arrays())
+  hf_writing.write(str(tmp_path), _arrays())
   file = str(tmp_path / 'model.safetensors')
   arrays = dict(safetensors_files.read_file(file))
   kept = {k: stored.InMemory(np.asarray(v), key=k) for k, v in arrays.items()}
@@ -183,45 +165,63 @@ def test_array_that_is_missing_is_named(tmp_path):
     formats.read_structure(tmp_path)
 
 
+@pytest.mark.parametrize('name', ['F8_E4M3', 'I8', 'F4', 'U16'])
+def test_packed_numbers_are_refused_with_the_mend(tmp_path, name):
+  text = json.dumps(
+      {'a': {'dtype': name, 'shape': [4], 'data_offsets': [0, 4]}}
+  ).encode()
+  file = tmp_path / 'a.safetensors'
+  file.write_bytes(len(text).to_bytes(8, 'little') + text + bytes(16))
+  with pytest.raises(steps.NotACheckpointError, match='quantised.*take'):
+    safetensors_files.read_file(str(file))
+
+
 @pytest.mark.parametrize(
-    'rope', [{'rope_type': 'llama3'}, {'type': 'linear', 'factor': 2.0}]
+    ('change', 'words'),
+    [
+        ({'quantization_config': {'bits': 4}}, 'quantization_config'),
+        ({'d_ff': MLP + 1}, r'wi_0.weight: \[10, 8\] in its file, \[11, 8\]'),
+        ({'d_model': None}, 'd_model is None'),
+        ({'num_layers': 3}, 'lacks 9 arrays.*encoder.block.2'),
+        ({'num_layers': True}, 'num_layers is True'),
+        ({'relative_attention_max_distance': 64}, 'max_distance is 64'),
+        ({'feed_forward_proj': 'gated-tanh'}, "'gated-tanh'.*'gated-silu'"),
+        ({'model_type': 'gemma3'}, "'gemma3'.*text-only"),
+        ({'model_type': ['t5']}, 'model_type'),
+        ({'model_type': 'llama'}, 'hidden_size is None'),
+    ],
 )
-def test_positions_that_our_networks_lack_are_refused(tmp_path, rope):
-  (tmp_path / 'config.json').write_text(
-      json.dumps({'model_type': 'llama', 'rope_scaling': rope})
-  )
-  name = 'model.embed_tokens.weight'
-  array = stored.InMemory(np.zeros((4, 2), np.float32), key=name)
-  safetensors_files.write_file(
-      str(tmp_path / 'model.safetensors'), {name: array}
-  )
-  with pytest.raises(steps.NotACheckpointError, match='rotary positions'):
-    formats.read_structure(tmp_path)
+def test_config_of_another_model_is_refused(tmp_path, change, words):
+  folder = tmp_path / 'model'
+  hf_writing.write(str(folder), _arrays())
+  config = json.loads((folder / 'config.json').read_text()) | change
+  (folder / 'config.json').write_text(json.dumps(config))
+  with pytest.raises(steps.NotACheckpointError, match=words):
+    formats.read_structure(folder)
 
 
-def test_decoders_come_under_our_names_and_what_lacks_is_named(tmp_path):
-  (tmp_path / 'config.json').write_text(
-      json.dumps({'model_type': 'gemma', 'tie_word_embeddings': True})
+@pytest.mark.parametrize(
+    'text', ['', '[]', '{"model_type": ', '[' * 100_000, '{"a": NaN}', '\0']
+)
+def test_config_that_is_no_json_object_is_refused(tmp_path, text):
+  hf_writing.write(str(tmp_path / 'm'), _arrays())
+  (tmp_path / 'm' / 'config.json').write_text(text)
+  with pytest.raises(steps.NotACheckpointError, match='expected'):
+    formats.read_structure(tmp_path / 'm')
+
+
+@pytest.mark.parametrize('weight_map', [None, [], {'a': 7}, {'a': None}])
+def test_index_without_places_is_refused(tmp_path, weight_map):
+  hf_writing.write(str(tmp_path / 'm'), _arrays())
+  (tmp_path / 'm' / 'model.safetensors').unlink()
+  (tmp_path / 'm' / 'model.safetensors.index.json').write_text(
+      json.dumps({'weight_map': weight_map})
   )
-  arrays = {
-      pair.theirs: stored.InMemory(
-          np.full((2, 3), number, np.float32), key=pair.theirs
-      )
-      for number, pair in enumerate(
-          hf_names.decoder_pairs(2, has_logits=False)
-      )
-  }
-  file = str(tmp_path / 'model.safetensors')
-  safetensors_files.write_file(file, arrays)
-  read = formats.read_structure(tmp_path)
-  key = 'target/decoder/layers_1/mlp/wo/kernel'
-  np.testing.assert_array_equal(
-      np.asarray(read[key]),
-      np.asarray(arrays['model.layers.1.mlp.down_proj.weight']).T,
-  )
-  with pytest.raises(ValueError, match='not written yet'):
-    hf.write(str(tmp_path / 'out'), read)
-  del arrays['model.layers.0.input_layernorm.weight']
-  safetensors_files.write_file(file, arrays)
-  with pytest.raises(steps.NotACheckpointError, match='0.input_layernorm'):
-    formats.read_structure(tmp_path)
+  with pytest.raises(steps.NotACheckpointError, match='weight_map'):
+    formats.read_structure(tmp_path / 'm')
+
+
+def test_half_precision_stays_as_it_is(tmp_path):
+  arrays = _arrays(dtype=np.float16)
+  hf_writing.write(str(tmp_path / 'm'), arrays)
+  _assert_read_back(tmp_path / 'm', arrays)
