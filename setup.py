@@ -32,6 +32,7 @@ def _tasks_packages() -> list[str]:
 # What `t5wild quickstart` needs, and so what a plain install brings.
 _CORE = [
     'absl-py>=2.1,<3',
+    'array_record>=0.8.1,<0.9',
     'clu>=0.0.12,<0.1',
     'etils[epath]>=1.13,<2',
     'filelock>=3.16,<5',

@@ -83,6 +83,10 @@ COMMANDS = {
         module='t5wild.data.train_vocabulary',
         summary='train a SentencePiece vocabulary on your text',
     ),
+    'cache': Command(
+        module='t5wild.cache',
+        summary='write a task as files that runs read without it, exactly',
+    ),
     'supervise': Command(
         module='t5wild.launch.supervise',
         summary='run a command, and start it again where that is worth it',

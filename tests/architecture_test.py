@@ -35,7 +35,7 @@ _FLOORS = {
     'training_data': 5.7, 'training_saves': 5.7,
     'inference_state': 5.7, 'run_config': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
-    'burn_in': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,
+    'burn_in': 7, 'cache': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,
     'interactive': 7, 'precompile': 7, 'tasks': 7, 'train': 7,
     'quickstart': 8,  # fills in macros, then runs the training binary
 }  # fmt: skip
@@ -65,6 +65,7 @@ _SEES_APART = {
     'train': frozenset({'gin_utils'}),
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),
+    'cache': frozenset({'gin_utils'}),
     'inferring': frozenset({'gin_utils'}),
     'precompile': frozenset({'gin_utils'}),
     'planner': frozenset({'gin_utils', 'networks'}),
@@ -192,7 +193,9 @@ def test_imports_make_no_circle():
 
 
 def test_binaries_are_imported_by_nobody_but_the_quickstart():
-  binaries = {'train', 'eval', 'infer', 'precompile', 'cli', 'quickstart'}
+  binaries = {
+      'cache', 'cli', 'eval', 'infer', 'precompile', 'quickstart', 'train'
+  }
   wrong = [
       f'{name} imports {other}'
       for name in _modules()

@@ -36,6 +36,7 @@ _T5X_TINY = 't5x/contrib/gpu/t5/t5_1_1/tiny.gin'
 _T5X_PRETRAIN = 't5x/configs/runs/pretrain.gin'
 # What a file needs around it to be a run, by its innermost folder here.
 _AROUND = {
+    'data': ((_TINY, _PRETRAIN), ()),
     'models': ((), (_PRETRAIN,)),
     'objectives': ((_TINY, _PRETRAIN), ()),
     'optimizers': ((_TINY, _PRETRAIN), ()),
@@ -61,6 +62,7 @@ _AROUND = {
 # Stand-ins for what a user must set.
 _PLACEHOLDERS = {
     'BATCH_SIZE': '128',
+    'CACHE_DIR': "'/placeholder/cache'",
     'CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'DROPOUT_RATE': '0.0',
     'EVAL_OUTPUT_DIR': "'/placeholder/evaluation'",

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data: configs, readers, objectives; imports no TensorFlow and no seqio."""
 
+from t5wild.data.cached_datasets import (
+    CachedDatasetConfig as CachedDatasetConfig,
+)
 from t5wild.data.datasets import DatasetConfig as DatasetConfig
 from t5wild.data.datasets import get_dataset as get_dataset
 from t5wild.data.datasets import (

@@ -23,6 +23,7 @@ from t5wild.partitioning import distributed
 
 # Reachable here, where a data set's users look for them.
 Reader = reader_protocol.Reader
+find_provider = providers.provider_of
 get_vocabulary = providers.get_vocabulary
 verify_matching_vocabs = providers.verify_matching_vocabs
 
@@ -266,16 +267,17 @@ def _make_live_reader(
 
 
 def make_eval_batches(
-    cfg: DatasetConfig,
+    cfg: Any,
     *,
     data_layout: Any,
     eval_steps: int,
     feature_converter_cls: Callable[..., Any],
-) -> dict[str, eval_batches.EvalBatches]:
+) -> dict[str, Any]:
   """Makes the train-eval batches of each task as numpy; see below for which.
 
   Args:
-    cfg: what to read.
+    cfg: what to read; a `DatasetConfig`, or anything that has a
+      `make_eval_batches` of this function's arguments.
     data_layout: batch_size, shard_id and num_shards of this host.
     eval_steps: batches per task.
     feature_converter_cls: class of seqio feature converters.
@@ -283,6 +285,12 @@ def make_eval_batches(
   Returns:
     Batches by the name of the task or mixture.
   """
+  if not isinstance(cfg, DatasetConfig):
+    return cfg.make_eval_batches(
+        data_layout=data_layout,
+        eval_steps=eval_steps,
+        feature_converter_cls=feature_converter_cls,
+    )
   datasets_by_name = get_training_eval_datasets(
       dataclasses.replace(cfg, batch_size=data_layout.batch_size),
       data_layout.shard_id,

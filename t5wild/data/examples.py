@@ -98,6 +98,22 @@ class _Chunks:
   turns: np.ndarray
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Traced:
+  """Examples, and which of the documents given each is of.
+
+  Attributes:
+    inputs: without end of sequence.
+    targets: without end of sequence.
+    documents: int64 [examples], places among the documents; of merged ones,
+      that of the document in which the example begins.
+  """
+
+  inputs: rows_lib.Rows
+  targets: rows_lib.Rows
+  documents: np.ndarray
+
+
 def make_examples(
     documents: Sequence[np.ndarray],
     keys: Sequence[tuple[int, int]],
@@ -117,12 +133,23 @@ def make_examples(
     (inputs, targets), without end of sequence; where the objective is
     concatenated, the inputs are empty rows.
   """
+  made = make_traced_examples(documents, keys, objective)
+  return made.inputs, made.targets
+
+
+def make_traced_examples(
+    documents: Sequence[np.ndarray],
+    keys: Sequence[tuple[int, int]],
+    objective: Objective,
+) -> Traced:
+  """`make_examples`, which also tells what each example is of."""
   if objective.document_end is not None:
     documents = [
         np.append(document, np.int32(objective.document_end))
         for document in documents
     ]
   tokens = np.concatenate([*documents, np.zeros(0, np.int32)])
+  ends = np.cumsum([document.size for document in documents])
   if objective.merge_documents:
     documents, keys = [tokens], keys[:1]
   chunks = _cut_documents(documents, keys, objective)
@@ -133,8 +160,13 @@ def make_examples(
   # `order` holds the chunk of each row; wanted is the row of each turn.
   row_of_chunk = np.empty(order.size, np.int64)
   row_of_chunk[order] = np.arange(order.size)
-  wanted = row_of_chunk[np.argsort(chunks.turns, kind='stable')]
-  return rows_lib.take(inputs, wanted), rows_lib.take(targets, wanted)
+  in_turn = np.argsort(chunks.turns, kind='stable')
+  wanted = row_of_chunk[in_turn]
+  return Traced(
+      inputs=rows_lib.take(inputs, wanted),
+      targets=rows_lib.take(targets, wanted),
+      documents=np.searchsorted(ends, chunks.starts[in_turn], side='right'),
+  )
 
 
 def _cut_documents(

@@ -157,10 +157,14 @@ def verify_matching_vocabs(cfg: Any, model: Any) -> None:
     ValueError: with both sides, where they differ, or have too many tokens.
     FileNotFoundError: for a SentencePiece model that cannot be read.
   """
+  model_side = (model.input_vocabulary, model.output_vocabulary)
+  if hasattr(cfg, 'verify_vocabularies'):  # read from caches
+    cfg.verify_vocabularies(model)
+    _check_network_size(model, model_side)
+    return
   if not hasattr(cfg, 'mixture_or_task_name'):
     return
   task_side = get_vocabulary(cfg)
-  model_side = (model.input_vocabulary, model.output_vocabulary)
   for vocabulary in model_side:
     _check_readable(vocabulary)
   if all(map(vocabularies.are_equal, task_side, model_side)):

@@ -59,6 +59,24 @@ def take(rows: Rows, order: np.ndarray) -> Rows:
   )
 
 
+def part(rows: Rows, start: int, stop: int) -> Rows:
+  """The rows from start to before stop; nothing is copied."""
+  first = int(rows.lengths[:start].sum())
+  lengths = rows.lengths[start:stop]
+  return Rows(
+      values=rows.values[first : first + int(lengths.sum())], lengths=lengths
+  )
+
+
+def cut_off(rows: Rows, length: int) -> Rows:
+  """The rows without what lies beyond a length."""
+  if rows.lengths.max(initial=0) <= length:
+    return rows
+  lengths = np.minimum(rows.lengths, length)
+  starts = np.cumsum(rows.lengths) - rows.lengths
+  return Rows(values=rows.values[ranges(starts, lengths)], lengths=lengths)
+
+
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
   """The numbers from each start on, as many as its length: int64 [sum]."""
   ends = np.cumsum(lengths)

@@ -19,6 +19,11 @@ class LazySeqioClass:
     """Remembers the name of a class in seqio."""
     self._name = name
 
+  @property
+  def class_name(self) -> str:
+    """The name of the class; nothing is imported."""
+    return self._name
+
   def __get__(self, instance: Any, owner: type | None = None) -> Any:
     """Gives seqio's class on a model, the stand-in on a class."""
     return self if instance is None else self._load()

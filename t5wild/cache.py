@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild cache`: a task or mixture as files that a run reads without it.
+
+  t5wild cache --task=my_task --module=my_project.tasks --out=CACHE
+  t5wild cache --gin_file=recipes/quickstart.gin --out=CACHE
+  t5wild cache --verify=CACHE
+
+Stopped and started again, it goes on after the last whole shard. A run reads
+the cache with --gin_file=data/cached.gin --gin.CACHE_DIR=CACHE after its
+recipe.
+"""
+
+import argparse
+import ast
+from collections.abc import Sequence
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import jax
+
+from t5wild import command_line
+from t5wild import exit_codes
+from t5wild import gin_utils
+from t5wild import run_config
+from t5wild.data import caching
+from t5wild.data import datasets
+from t5wild.data import record_cache
+from t5wild.data import shard_writer
+
+_POLL_SECONDS = 0.1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Writes or verifies a cache as the command line says.
+
+  Args:
+    argv: Arguments without the program's name, None for the process's own.
+
+  Returns:
+    One of `exit_codes`: bad_config where task, options or a cache are of no
+    use, disk_full where the cache cannot be written.
+  """
+  given = list(sys.argv[1:] if argv is None else argv)
+  arguments = _parser().parse_args(gin_utils.rewrite_gin_args(given))
+  # The accelerators of this machine may be in use, and none is needed.
+  jax.config.update('jax_platforms', 'cpu')
+  try:
+    if arguments.verify is not None:
+      return _verify(arguments.verify)
+    return _write(arguments, given=given)
+  except shard_writer.NotWrittenError as error:
+    _say(str(error), stream=sys.stderr)
+    return exit_codes.DISK_FULL.code
+  except (ValueError, LookupError, OSError, TypeError) as error:
+    _say(command_line.complaint(error), stream=sys.stderr)
+    return exit_codes.BAD_CONFIG.code
+
+
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser(
+      prog='t5wild cache',
+      description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('--task', help='name of a registered seqio task or mixture')
+  add('--module', help='module to import first, which registers it')
+  add('--gin_file', action='append', default=[],
+      help='a recipe, whose training task is cached; --gin.NAME=value too')
+  add('--gin_bindings', action='append', default=[], help=argparse.SUPPRESS)
+  add('--gin_search_paths', action='append', default=[])
+  add('--out', metavar='DIR', help='folder of the cache')
+  add('--verify', metavar='DIR', help='read a whole cache, and compare')
+  add('--content', choices=caching.CONTENTS, default='auto',
+      help='tokens, for an objective at read time; or whole examples')
+  add('--splits', help='such as train,validation; all by default')
+  add('--task_feature_lengths', type=ast.literal_eval,
+      help='for examples that are cut by them, as in gin')
+  add('--num_shards', type=int, help='files of each split')
+  add('--max_record_tokens', type=int, default=8192,
+      help='a longer document becomes several records')
+  add('--seed', type=int, default=0, help='of what is random in examples')
+  add('--num_processes', type=int, default=os.cpu_count())
+  add('--worker', help=argparse.SUPPRESS)  # NUMBER,COUNT,PARENT
+  return parser
+
+
+def _write(arguments: argparse.Namespace, *, given: Sequence[str]) -> int:
+  if arguments.out is None:
+    raise ValueError(
+        '--out is missing: expected the folder of the cache. Add --out=DIR, or '
+        '--verify=DIR to look at one that is there.'
+    )
+  provider, lengths = _provider_of(arguments)
+  splits = arguments.splits
+  options = caching.CacheOptions(
+      out=arguments.out,
+      content=arguments.content,
+      splits=splits.split(',') if splits else None,
+      task_feature_lengths=lengths,
+      num_shards=arguments.num_shards,
+      max_record_tokens=arguments.max_record_tokens,
+      seed=arguments.seed,
+  )
+  jobs = caching.plan_jobs(provider, options)
+  if arguments.worker is not None:
+    number, count, parent = map(int, arguments.worker.split(','))
+    _write_share(jobs, number=number, count=count, parent=parent)
+    return exit_codes.DONE.code
+  start = time.monotonic()
+  for job in jobs:
+    job.start()
+  code = _write_all(jobs, arguments, given=given)
+  if code != exit_codes.DONE.code:
+    return code
+  for job in jobs:
+    manifest = job.finish()
+    _say(
+        f'{job.plan.folder}: {manifest.num_records} records of '
+        f'{manifest.content}, {manifest.num_tokens} tokens, '
+        f'{len(manifest.shards)} shards, fingerprint {manifest.fingerprint}'
+    )
+  caching.write_root(provider, options)
+  _say(
+      f'{options.out} is whole after {time.monotonic() - start:.1f} s. Train '
+      'on it with --gin_file=data/cached.gin after the recipe '
+      f'and --gin.CACHE_DIR={options.out}'
+  )
+  return code
+
+
+def _provider_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
+  """(task or mixture, lengths of its features)."""
+  lengths = arguments.task_feature_lengths
+  if bool(arguments.task) == bool(arguments.gin_file):
+    raise ValueError(
+        f'--task is {arguments.task!r} and --gin_file {arguments.gin_file}: '
+        'expected one of them. Name a registered task, or the recipe that '
+        'trains on it.'
+    )
+  if arguments.gin_file:
+    config = run_config.RunConfig.read(
+        arguments.gin_file[0],
+        gin_files=arguments.gin_file[1:],
+        gin_bindings=arguments.gin_bindings,
+        gin_search_paths=arguments.gin_search_paths,
+    )
+    cfg = config.need('train_dataset_cfg')
+    return datasets.open_provider(cfg), lengths or cfg.task_feature_lengths
+  cfg = datasets.DatasetConfig(
+      mixture_or_task_name=arguments.task,
+      task_feature_lengths=lengths,
+      split='',
+      batch_size=1,
+      shuffle=False,
+      seed=arguments.seed,
+      module=arguments.module,
+  )
+  return datasets.find_provider(cfg), lengths
+
+
+def _write_share(
+    jobs: Sequence[caching.SplitJob], *, number: int, count: int, parent: int
+) -> None:
+  """Writes every `count`-th shard, from `number` on."""
+  shards = [
+      (job, index) for job in jobs for index in range(job.plan.num_shards)
+  ]
+  for job, index in shards[number::count]:
+    if parent != os.getppid():
+      return  # nobody waits for it any more
+    job.write_shard(index)
+
+
+def _write_all(
+    jobs: Sequence[caching.SplitJob],
+    arguments: argparse.Namespace,
+    *,
+    given: Sequence[str],
+) -> int:
+  """Writes all shards that are missing, by several processes if told to."""
+  missing = sum(
+      not job.plan.is_done(index)
+      for job in jobs
+      for index in range(job.plan.num_shards)
+  )
+  count = max(1, min(arguments.num_processes, missing))
+  if count == 1:
+    _write_share(jobs, number=0, count=1, parent=os.getppid())
+    return exit_codes.DONE.code
+  workers = [
+      subprocess.Popen([
+          sys.executable, '-m', 't5wild.cache', *given,
+          f'--worker={number},{count},{os.getpid()}',
+      ])
+      for number in range(count)
+  ]  # fmt: skip
+  try:
+    return _wait(workers)
+  finally:
+    for worker in workers:
+      if worker.poll() is None:
+        worker.terminate()
+        worker.wait()
+
+
+def _wait(workers: Sequence[subprocess.Popen]) -> int:
+  """Waits for all, or for the first that fails; returns its exit code."""
+  while True:
+    codes = [worker.poll() for worker in workers]
+    failed = [code for code in codes if code]
+    if failed:
+      return failed[0] if failed[0] > 0 else 128 - failed[0]
+    if None not in codes:
+      return exit_codes.DONE.code
+    time.sleep(_POLL_SECONDS)
+
+
+def _verify(root: str) -> int:
+  folders = record_cache.folders_of(root)
+  for folder in folders:
+    cache = record_cache.RecordCache(folder)
+    cache.verify()
+    _say(
+        f'{folder}: {len(cache)} records in {len(cache.manifest.shards)} '
+        f'shards, {cache.manifest.num_tokens} tokens, as they were written '
+        f'(fingerprint {cache.manifest.fingerprint})'
+    )
+  return exit_codes.DONE.code
+
+
+def _say(text: str, *, stream: Any = None) -> None:
+  print(text, file=stream or sys.stdout, flush=True)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One task of a mixture, read from its cache: records to examples.
+
+The examples of a record are a function of the seed, the epoch and the record's
+number: an objective is drawn afresh in each epoch.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import types
+from typing import Any
+
+import numpy as np
+
+from t5wild.data import examples as examples_lib
+from t5wild.data import fingerprints
+from t5wild.data import index_order
+from t5wild.data import objectives
+from t5wild.data import record_cache
+from t5wild.data import rows as rows_lib
+
+# Records that are joined where documents are merged.
+_MERGED = 64
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reading:
+  """How the records of all sources become examples.
+
+  Attributes:
+    features: names of the features of an example.
+    lengths: where each feature is cut off.
+    objective: of `data.objectives`, for caches of tokens; None for examples.
+    seed: of order and objective.
+    shuffle: whether records come in an order drawn for each epoch.
+  """
+
+  features: tuple[str, ...]
+  lengths: Mapping[str, int]
+  objective: Callable[..., Any] | None
+  seed: int
+  shuffle: bool
+
+
+class CachedSource:
+  """The records of one split of a task, in the order of any epoch."""
+
+  def __init__(self, cache: record_cache.RecordCache, reading: Reading):
+    """Checks that what is to be read can be made of the cache.
+
+    Raises:
+      ValueError: for an objective where there is one already, none where it
+        is needed, or features that the cache lacks.
+    """
+    self.cache = cache
+    self.manifest = cache.manifest
+    self._reading = reading
+    self._check_features()
+    self._objective = self._plan_objective()
+    self._key = index_order.make_key(
+        'records', reading.seed, self.manifest.task, self.manifest.split
+    )
+
+  def __len__(self) -> int:
+    """Records of an epoch."""
+    return len(self.cache)
+
+  @property
+  def vocabulary(self) -> fingerprints.StoredVocabulary:
+    """Of the targets."""
+    return _stored(self.manifest, 'targets')
+
+  @property
+  def objective(self) -> examples_lib.Objective | None:
+    """What is made of tokens; None where examples are read."""
+    return self._objective
+
+  @property
+  def tokens_per_record(self) -> float:
+    """Mean tokens of a record, of all features."""
+    return self.manifest.num_tokens / len(self.cache)
+
+  def _check_features(self) -> None:
+    found = sorted(self.manifest.features)
+    wanted = sorted(self._reading.features)
+    if not set(wanted) <= set(found):
+      raise ValueError(
+          f'the cache of {self.manifest.task} lacks features:\n'
+          f'  the model needs {wanted}\n'
+          f'  {self.cache.folder} has {found}\n'
+          'Expected all that are needed. Choose another CACHE_DIR or model, or '
+          "cache a task with these features (of text: 'targets' alone, or "
+          'inputs_and_targets).'
+      )
+
+  def _plan_objective(self) -> examples_lib.Objective | None:
+    objective = self._reading.objective
+    if self.manifest.content == 'examples':
+      if objective is None:
+        return None
+      raise ValueError(
+          f'the objective {objective!r} is set, and {self.cache.folder} holds '
+          'whole examples: expected a cache of tokens. Set '
+          'CachedDatasetConfig.objective = None, or cache with '
+          '--content=tokens.'
+      )
+    if objective is None:
+      raise ValueError(
+          f'{self.cache.folder} holds tokens, and no objective is set: '
+          'expected one of data.objectives. Set OBJECTIVE '
+          '(CachedDatasetConfig.objective), for instance to '
+          f'@objectives.span_corruption; its task had '
+          f'{self.manifest.objective or "none"}.'
+      )
+    plan = objectives.plan_of(
+        objective,
+        sequence_length=self._reading.lengths,
+        output_features={
+            name: types.SimpleNamespace(
+                vocabulary=_stored(self.manifest, name),
+                add_eos=self.manifest.features[name]['add_eos'],
+            )
+            for name in self._reading.features
+        },
+    )
+    if not isinstance(plan, examples_lib.Objective):
+      raise ValueError(
+          f'the objective {objective!r} gave {plan!r}: expected the plan of '
+          'one of data.objectives, which run without TensorFlow. Choose one, '
+          'or cache its examples with --content=examples.'
+      )
+    return plan
+
+  def numbers(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which records stand at some places of the endless order.
+
+    Args:
+      counts: int64 [records], places from 0; epoch after epoch.
+
+    Returns:
+      (epochs, numbers of records), int64 [records] each.
+    """
+    size = len(self)
+    epochs, numbers = np.divmod(counts, size)
+    if self._reading.shuffle:
+      for epoch in np.unique(epochs).tolist():
+        of_it = np.flatnonzero(epochs == epoch)
+        numbers[of_it] = index_order.permute(
+            numbers[of_it],
+            size=size,
+            key=index_order.make_key(self._key, 'order', epoch),
+        )
+    return epochs, numbers
+
+  def examples(self, counts: np.ndarray) -> 'TracedExamples':
+    """The examples of the records at some places of the endless order."""
+    epochs, numbers = self.numbers(counts)
+    records = self.cache.read(numbers)
+    if self._objective is None:
+      made = {name: records.features[name] for name in self._reading.features}
+      origins = np.arange(numbers.size)
+    else:
+      made, origins = self._apply(records, epochs, numbers)
+    made = {name: self._finish(name, rows) for name, rows in made.items()}
+    return TracedExamples(examples=made, origins=origins)
+
+  def _apply(self, records, epochs, numbers):
+    """Applies the objective; (examples, the record that each is of)."""
+    objective = self._objective
+    pieces = records.features['targets'].split() if numbers.size else []
+    if objective.document_end is not None:
+      # Only where a document ends, not where it was cut into records.
+      end = np.int32(objective.document_end)
+      pieces = [
+          np.append(piece, end) if is_last else piece
+          for piece, is_last in zip(pieces, records.is_last, strict=True)
+      ]
+    objective = dataclasses.replace(objective, document_end=None)
+    epoch_keys = {
+        epoch: index_order.make_key(self._key, 'objective', epoch)
+        for epoch in set(epochs.tolist())
+    }
+    keys = [
+        (epoch_keys[epoch], number)
+        for epoch, number in zip(
+            epochs.tolist(), numbers.tolist(), strict=True
+        )
+    ]
+    step = _MERGED if objective.merge_documents else max(len(pieces), 1)
+    parts = [
+        examples_lib.make_traced_examples(
+            pieces[start : start + step], keys[start : start + step], objective
+        )
+        for start in range(0, len(pieces), step)
+    ]
+    made = {
+        name: rows_lib.stack([getattr(part, name) for part in parts])
+        for name in self._reading.features
+    }
+    origins = [
+        part.documents + start * step for start, part in enumerate(parts)
+    ]
+    return made, np.concatenate([*origins, np.zeros(0, np.int64)])
+
+  def _finish(self, name: str, rows: rows_lib.Rows) -> rows_lib.Rows:
+    """Ends sequences where the task does, and cuts off what is too long."""
+    feature = self.manifest.features[name]
+    if self._objective is not None and feature['add_eos']:
+      end = np.full((rows.lengths.size, 1), feature['vocabulary']['eos_id'])
+      rows = rows_lib.join(rows, rows_lib.from_matrix(end.astype(np.int32)))
+    return rows_lib.cut_off(rows, self._reading.lengths[name])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TracedExamples:
+  """Examples, and the places of the records that they were made of.
+
+  Attributes:
+    examples: by feature.
+    origins: int64 [examples], places in the `counts` that were asked for.
+  """
+
+  examples: Mapping[str, rows_lib.Rows]
+  origins: np.ndarray
+
+
+def _stored(
+    manifest: record_cache.Manifest, name: str
+) -> fingerprints.StoredVocabulary:
+  return fingerprints.StoredVocabulary(manifest.features[name]['vocabulary'])

@@ -1,0 +1,370 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Turns seqio tasks and mixtures into caches, shard by shard.
+
+A cache holds tokens, to which an objective is applied when they are read (and
+afresh in each epoch), or whole examples. Shards are written independently, so
+several processes share the work and a killed one is done again from its last
+whole shard. seqio and TensorFlow are imported when a function is called.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+import functools
+import importlib.metadata
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+import t5wild
+from t5wild.data import fingerprints
+from t5wild.data import pipelines
+from t5wild.data import providers
+from t5wild.data import record_cache
+from t5wild.data import record_format
+from t5wild.data import shard_writer
+
+CONTENTS = ('auto', 'tokens', 'examples')
+_OBJECTIVES = 't5wild.data.objectives'
+_AUTO_SHARDS = 16  # at most
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CacheOptions:
+  """How to write a cache.
+
+  Attributes:
+    out: folder of the cache.
+    content: 'tokens': documents as tokens, for an objective at read time.
+      'examples': what the task gives, its objective drawn once for all epochs.
+      'auto': tokens where the task has an objective of `data.objectives`.
+    splits: those of the task, None for all that it has.
+    task_feature_lengths: for examples whose task cuts by them.
+    num_shards: files of each split, None for as many as the source has, 16 at
+      most.
+    max_record_tokens: longer documents become several records.
+    seed: of what is random in a task whose examples are cached.
+  """
+
+  out: str
+  content: str = 'auto'
+  splits: Sequence[str] | None = None
+  task_feature_lengths: Mapping[str, int] | None = None
+  num_shards: int | None = None
+  max_record_tokens: int = 8192
+  seed: int = 0
+
+  def __post_init__(self):
+    """Refuses what no cache could be written with."""
+    if '://' in self.out:
+      raise ValueError(
+          f'--out is {self.out!r}: expected a folder of this machine. Write '
+          'the cache there, and copy it (gsutil, aws s3) as a whole.'
+      )
+    if self.content not in CONTENTS:
+      raise ValueError(
+          f'--content is {self.content!r}: expected one of {CONTENTS}. Choose '
+          'one of them.'
+      )
+    for name in ('num_shards', 'max_record_tokens'):
+      value = getattr(self, name)
+      if value is not None and value < 1:
+        raise ValueError(
+            f'--{name} is {value}: expected at least 1. Raise it, or leave it '
+            'out.'
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SplitJob:
+  """The caching of one split of one task."""
+
+  task: Any
+  split: str
+  content: str
+  pipeline: Any
+  options: CacheOptions
+  manifest: record_cache.Manifest
+  plan: shard_writer.ShardPlan
+
+  def start(self) -> None:
+    """Makes the folder, and writes down what will be in it.
+
+    Raises:
+      ValueError: the folder holds another cache.
+    """
+    os.makedirs(self.plan.folder, exist_ok=True)
+    path = os.path.join(self.plan.folder, record_cache.PLAN)
+    wanted = {
+        'task_fingerprint': self.manifest.task_fingerprint,
+        'content': self.content,
+        'num_shards': self.plan.num_shards,
+        'max_record_tokens': self.plan.max_record_tokens,
+        'schema': dataclasses.asdict(self.plan.schema),
+        'seed': self.options.seed,
+    }
+    wanted = json.loads(json.dumps(wanted))
+    if not os.path.exists(path):
+      shard_writer.write_text(path, json.dumps(wanted))
+      return
+    with open(path, encoding='utf-8') as file:
+      found = json.load(file)
+    differing = [key for key in wanted if found.get(key) != wanted[key]]
+    if differing:
+      raise ValueError(
+          f'{self.plan.folder} holds another cache:\n'
+          f'  there: { {key: found.get(key) for key in differing} }\n'
+          f'  now:   { {key: wanted[key] for key in differing} }\n'
+          'Expected the same. Give another --out, delete that folder, or run '
+          'it with the task and options that it was begun with.'
+      )
+
+  def write_shard(self, index: int) -> None:
+    """Writes a shard, where it is not done."""
+    if not self.plan.is_done(index):
+      self.plan.write(index, self._documents(index))
+
+  def _documents(self, index: int) -> Iterator[Mapping[str, np.ndarray]]:
+    import seqio
+
+    dataset = self.pipeline.get_dataset(
+        sequence_length=self.options.task_feature_lengths,
+        split=self.split,
+        shuffle=False,
+        seed=self.options.seed,
+        shard_info=seqio.ShardInfo(
+            index=index, num_shards=self.plan.num_shards
+        ),
+        num_epochs=1,
+        trim_output_features=False,
+        try_in_mem_cache=False,
+    )
+    names = self.plan.schema.features
+    dataset = pipelines.with_options(
+        dataset.map(lambda example: {name: example[name] for name in names})
+    )
+    for example in pipelines.PipelineIterator(dataset):
+      if any(tokens.size for tokens in example.values()):
+        yield example
+
+  def finish(self) -> record_cache.Manifest:
+    """Writes the manifest, once all shards are done."""
+    shards = [
+        self.plan.load_summary(index) for index in range(self.plan.num_shards)
+    ]
+    manifest = dataclasses.replace(self.manifest, shards=shards)
+    if not manifest.num_records:
+      raise ValueError(
+          f'the split {self.split!r} of {self.task.name} has no example: '
+          'expected one. Leave it out by --splits, or look at its source.'
+      )
+    shard_writer.write_text(
+        os.path.join(self.plan.folder, record_cache.MANIFEST),
+        manifest.to_json(),
+    )
+    return manifest
+
+
+def plan_jobs(provider: Any, options: CacheOptions) -> list[SplitJob]:
+  """Plans the splits of a task, or of all tasks of a mixture; writes nothing.
+
+  Raises:
+    ValueError: for a task that cannot be cached so, or a split it lacks.
+  """
+  jobs = []
+  for task in providers.subtasks_of(provider):
+    wanted = options.splits or list(task.splits)
+    splits = [split for split in wanted if split in task.splits]
+    jobs += [_plan_split(task, split, options) for split in splits]
+  if options.splits:
+    missing = set(options.splits) - {job.split for job in jobs}
+    if missing:
+      raise ValueError(
+          f'{provider.name} has no split {sorted(missing)}: expected some of '
+          f'{sorted({job.split for job in plan_jobs(provider, _all(options))})}'
+          '. Correct --splits, or leave it out for all.'
+      )
+  return jobs
+
+
+def _all(options: CacheOptions) -> CacheOptions:
+  return dataclasses.replace(options, splits=None)
+
+
+def write_root(provider: Any, options: CacheOptions) -> None:
+  """Writes which tasks the cache is of, and at which rates they are mixed."""
+  tasks = providers.subtasks_of(provider)
+  is_mixture = hasattr(provider, 'get_rate')
+  rates = {
+      task.name: float(provider.get_rate(task)) if is_mixture else 1.0
+      for task in tasks
+  }
+  shard_writer.write_text(
+      os.path.join(options.out, record_cache.ROOT),
+      json.dumps({'name': provider.name, 'rates': rates}, indent=1),
+  )
+
+
+def _plan_split(task: Any, split: str, options: CacheOptions) -> SplitJob:
+  content, preprocessors = _cut_preprocessors(task, options.content)
+  features = dict(task.output_features)
+  names = ('targets',) if content == 'tokens' else tuple(sorted(features))
+  _check_features(task, {name: features[name] for name in names})
+  is_cut = content == 'tokens'
+  pipeline = _tokens_only(task, preprocessors) if is_cut else task
+  largest = max(feature.vocabulary.vocab_size for feature in features.values())
+  schema = record_format.Schema(
+      features=names, dtype='uint16' if largest <= 1 << 16 else 'int32'
+  )
+  num_shards = options.num_shards or max(
+      1, min(_AUTO_SHARDS, len(task.source.list_shards(split)))
+  )
+  folder = record_cache.split_folder(options.out, task=task.name, split=split)
+  manifest = record_cache.Manifest(
+      task=task.name,
+      split=split,
+      content=content,
+      features={
+          name: {
+              'vocabulary': fingerprints.describe_vocabulary(
+                  feature.vocabulary
+              ),
+              'add_eos': bool(feature.add_eos),
+          }
+          for name, feature in features.items()
+      },
+      schema=schema,
+      task_description=_describe(
+          task, split, preprocessors, lengths=options.task_feature_lengths
+      ),
+      shards=[],
+      versions=_versions(),
+      objective=next(
+          (
+              fingerprints.describe_preprocessor(step)
+              for step in task.preprocessors
+              if content == 'tokens' and _is_objective(step)
+          ),
+          None,
+      ),
+  )
+  return SplitJob(
+      task=task,
+      split=split,
+      content=content,
+      pipeline=pipeline,
+      options=options,
+      manifest=manifest,
+      plan=shard_writer.ShardPlan(
+          folder=folder,
+          num_shards=num_shards,
+          schema=schema,
+          max_record_tokens=(
+              options.max_record_tokens if is_cut else None
+          ),
+      ),
+  )
+
+
+def _cut_preprocessors(
+    task: Any, content: str
+) -> tuple[str, Sequence[Callable[..., Any]]]:
+  """(content, the preprocessors that are applied before records are written).
+
+  Raises:
+    ValueError: tokens are asked for, and where they end cannot be told.
+  """
+  import seqio
+
+  steps = list(task.preprocessors)
+  objective = [i for i, step in enumerate(steps) if _is_objective(step)]
+  placeholder = [
+      i
+      for i, step in enumerate(steps)
+      if isinstance(step, seqio.CacheDatasetPlaceholder)
+  ]
+  cut = (objective or placeholder or [None])[0]
+  rest = [
+      fingerprints.describe_preprocessor(step)
+      for step in (steps[cut + 1 :] if objective else [])
+  ]
+  strange = [step for step in rest if '.append_eos' not in step]
+  if content == 'examples' or content == 'auto' and (not objective or strange):
+    return 'examples', steps
+  if cut is None or strange:
+    raise ValueError(
+        f'--content=tokens, and the task {task.name!r} has the preprocessors '
+        f'{[fingerprints.describe_preprocessor(step) for step in steps]}: '
+        'expected an objective of t5wild.data.objectives among them, followed '
+        'by append_eos alone, or a seqio.CacheDatasetPlaceholder where the '
+        'tokens are. Use --content=examples, or make such a task.'
+    )
+  return 'tokens', steps[:cut]
+
+
+def _is_objective(step: Any) -> bool:
+  description = fingerprints.describe_preprocessor(step)
+  module, _, name = description.split('(')[0].rpartition('.')
+  return module == _OBJECTIVES and name != 'tokenize_documents'
+
+
+def _tokens_only(task: Any, preprocessors: Sequence[Any]) -> Any:
+  import seqio
+
+  return seqio.Task(
+      task.name,
+      source=task.source,
+      preprocessors=list(preprocessors),
+      output_features={'targets': task.output_features['targets']},
+      shuffle_buffer_size=None,
+  )
+
+
+def _check_features(task: Any, features: Mapping[str, Any]) -> None:
+  for name, feature in features.items():
+    dtype = np.dtype(getattr(feature.dtype, 'as_numpy_dtype', feature.dtype))
+    if getattr(feature, 'rank', 1) != 1 or not np.issubdtype(dtype, np.integer):
+      raise ValueError(
+          f'the feature {name!r} of {task.name} is of rank {feature.rank} and '
+          f'type {dtype}: expected sequences of token ids. Leave it out of the '
+          "task's output_features, or read the task without a cache."
+      )
+
+
+def _describe(
+    task: Any,
+    split: str,
+    preprocessors: Sequence[Any],
+    *,
+    lengths: Mapping[str, int] | None,
+) -> list[str]:
+  """What a task is made of: a change of any of it is another cache."""
+  shards = [os.path.basename(name) for name in task.source.list_shards(split)]
+  features = {
+      name: fingerprints.describe_vocabulary(feature.vocabulary)['fingerprint']
+      for name, feature in task.output_features.items()
+  }
+  return [
+      f'source: {type(task.source).__qualname__}, {len(shards)} shards '
+      f'{fingerprints.of_value(shards)}',
+      *(
+          f'preprocessor: {fingerprints.describe_preprocessor(step)}'
+          for step in preprocessors
+      ),
+      f'features: {json.dumps(features, sort_keys=True)}',
+      f'lengths: {json.dumps(lengths, sort_keys=True)}',
+  ]
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+  names = ('array_record', 'numpy', 'seqio', 'tensorflow')
+  found = {'t5wild': t5wild.__version__}
+  for name in names:
+    try:
+      found[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+      continue
+  return found
