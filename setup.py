@@ -46,6 +46,7 @@ _CORE = [
     'optax>=0.2.6,<0.3',
     'orbax-checkpoint>=0.12.4,<0.13',
     'packaging>=24,<28',
+    'plotly>=6,<8',
     'pyarrow>=18,<27',
     'sentencepiece>=0.2,<0.3',
     'seqio>=0.0.20,<0.1',
@@ -81,7 +82,10 @@ setuptools.setup(
         't5wild.tasks': 'tasks',
         't5wild.gin_files': 'gin',
     },
-    package_data={'t5wild.gin_files': ['**/*.gin']},
+    package_data={
+        't5wild.gin_files': ['**/*.gin'],
+        't5wild.reports': ['page/*'],
+    },
     install_requires=_CORE,
     extras_require={
         'cuda12': ['jax[cuda12]>=0.10.2,<0.13'],

@@ -67,6 +67,10 @@ COMMANDS = {
         takes_program_name=True,
         summary='predict with a checkpoint, or score by it; or converse',
     ),
+    'report': Command(
+        module='t5wild.reports.run_report',
+        summary='write a page that shows a run, while it goes on or afterwards',
+    ),
     'convert': Command(
         module='t5wild.convert',
         summary='make a checkpoint of T5X one of t5wild, scanned or not',

@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What happened in a run and when: starts, saves, evaluations, bad numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+
+import numpy as np
+
+from t5wild.reports import history as history_lib
+from t5wild.reports import redaction
+
+# Kinds in the order of the timeline's rows, with words for one of them.
+KINDS = {
+    'start': 'start',
+    'restart': 'restart',
+    'gap': 'no records',
+    'not_finite': 'NaN or infinite',
+    'fault': 'fault',
+    'spike': 'spike',
+    'recorded': 'recorded event',
+    'save': 'save',
+    'evaluate': 'evaluation',
+    'end': 'end',
+}
+_SAVED = 'train/checkpoint/saved'
+_SAVE_SECONDS = 'train/timing/save_seconds'
+_EVALUATE = r'.+/timing/evaluate_seconds'
+# Of events.jsonl: what a supervisor or a watchdog says went wrong.
+_EXIT = 'supervisor/exit/'
+_NO_FAULTS = ('done', 'preempted', 'stopped')
+_HANG = 'watchdog/hang'
+_MAX_OF_A_KIND = 300
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Event:
+  """Something that happened.
+
+  Attributes:
+    kind: one of `KINDS`.
+    step: finished updates.
+    seconds: wall clock time.
+    text: one line for a person.
+  """
+
+  kind: str
+  step: int
+  seconds: float
+  text: str
+
+
+def read_events(history: history_lib.History) -> list[Event]:
+  """All events that the records tell, in order of time."""
+  events = [
+      *_starts(history),
+      *_saves(history),
+      *_evaluations(history),
+      *read_recorded(history),
+      *_end(history),
+  ]
+  return sorted(events, key=lambda event: event.seconds)
+
+
+def thinned(events: Sequence[Event]) -> list[Event]:
+  """At most some hundred of each kind, evenly chosen, in order of time."""
+  kept = []
+  for kind in KINDS:
+    found = [event for event in events if event.kind == kind]
+    if len(found) > _MAX_OF_A_KIND:
+      rows = np.linspace(0, len(found) - 1, _MAX_OF_A_KIND).round().astype(int)
+      found = [found[row] for row in np.unique(rows)]
+    kept += found
+  return sorted(kept, key=lambda event: event.seconds)
+
+
+def _starts(history: history_lib.History) -> list[Event]:
+  events = []
+  for number, start in enumerate(history.starts):
+    text = f'starts at step {start.step:,}'
+    if number:
+      text = f'restart {number}, goes on from step {start.step:,}'
+    if start.num_steps_again:
+      text += f'; {start.num_steps_again:,} updates are done again'
+    events.append(
+        Event(
+            kind='restart' if number else 'start',
+            step=start.step,
+            seconds=start.seconds,
+            text=text,
+        )
+    )
+  return events
+
+
+def _saves(history: history_lib.History) -> list[Event]:
+  column = history.columns.get(_SAVED)
+  if column is None:
+    return []
+  took = history.columns.get(_SAVE_SECONDS)
+  durations = (
+      dict(zip(took.steps.tolist(), took.values.tolist(), strict=True))
+      if took is not None
+      else {}
+  )
+  events = []
+  for step, seconds in zip(
+      column.steps.tolist(), column.seconds.tolist(), strict=True
+  ):
+    text = f'checkpoint of step {step:,}'
+    if step in durations:
+      text += f', {durations[step]:.1f} s'
+    events.append(Event(kind='save', step=step, seconds=seconds, text=text))
+  return events
+
+
+def _evaluations(history: history_lib.History) -> list[Event]:
+  events = []
+  for name in history.matching(_EVALUATE):
+    task = name.removesuffix('/timing/evaluate_seconds')
+    column = history.columns[name]
+    events += [
+        Event(
+            kind='evaluate',
+            step=step,
+            seconds=seconds,
+            text=f'{task} at step {step:,}, {value:.1f} s',
+        )
+        for step, seconds, value in zip(
+            column.steps.tolist(),
+            column.seconds.tolist(),
+            column.values.tolist(),
+            strict=True,
+        )
+    ]
+  return events
+
+
+def is_fault(name: str) -> bool:
+  """Whether an event of events.jsonl is something that went wrong."""
+  if name.startswith(_EXIT):
+    return name.removeprefix(_EXIT) not in _NO_FAULTS
+  return name == _HANG
+
+
+def read_recorded(history: history_lib.History) -> list[Event]:
+  """What events.jsonl holds."""
+  events = []
+  for record in history.events:
+    what = record.name.replace('_', ' ')
+    said = redaction.redacted(record.text) or f'{record.value:.6g}'
+    if not record.text and record.unit:
+      said += f' {record.unit}'
+    events.append(
+        Event(
+            kind='fault' if is_fault(record.name) else 'recorded',
+            # Some events know no step.
+            step=record.step or history.step_at(record.seconds),
+            seconds=record.seconds,
+            text=f'{what}: {said}',
+        )
+    )
+  return events
+
+
+def _end(history: history_lib.History) -> list[Event]:
+  if history.ended is None:
+    return []
+  return [
+      Event(
+          kind='end',
+          step=history.last_step,
+          seconds=history.ended,
+          text=f'ends in order after step {history.last_step:,}',
+      )
+  ]

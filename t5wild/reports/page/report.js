@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: 2026 The t5wild Authors
+// SPDX-License-Identifier: Apache-2.0
+// Draws a report's curves. The numbers stand in the page, and so does the
+// plotting library, compressed; nothing is fetched.
+'use strict';
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const charts = [];  // {figure, plot, draw, isLog}
+const view = {smoothing: 0.6, axis: 'step', range: null};
+const LIGHT = ['#1f5fbf', '#d1600a', '#2c8a4b', '#b02e6f', '#6b4fb3',
+  '#0f8c9c', '#8a6d00', '#a8442a', '#4a5a6a', '#7a7a00'];
+const DARK = ['#7fb2ff', '#ffab66', '#7fd69a', '#ff8fc4', '#bda6ff',
+  '#6fd6e3', '#e6cf6b', '#ff9c85', '#a9b8c8', '#d2d267'];
+const EVENT_MARKS = {
+  start: 'triangle-right', restart: 'triangle-right', gap: 'hourglass',
+  not_finite: 'x', fault: 'cross', spike: 'triangle-up', recorded: 'diamond',
+  save: 'circle', evaluate: 'square', end: 'star'};
+const IS_TOUCH = matchMedia('(pointer: coarse)').matches;
+
+const isDark = () => document.documentElement.dataset.theme === 'dark';
+const colours = () => (isDark() ? DARK : LIGHT);
+const style = name =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Steps as hours since the first record, by the run's clock.
+function hours(step) {
+  const [steps, at] = data.clock;
+  const last = steps.length - 1;
+  if (last < 0) return null;
+  if (step <= steps[0]) return at[0];
+  if (step >= steps[last]) return at[last];
+  let low = 0;
+  let high = last;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (steps[middle] <= step) low = middle; else high = middle;
+  }
+  const share = (step - steps[low]) / (steps[high] - steps[low]);
+  return at[low] + share * (at[high] - at[low]);
+}
+
+// All charts show the same part of the run, so that they can be compared.
+function wholeRange() {
+  const ends = view.axis === 'step' ? data.clock[0] : data.clock[1];
+  if (!ends.length) return [0, 1];
+  const first = ends[0];
+  const last = ends[ends.length - 1];
+  const room = (last - first) * 0.02 || 0.5;
+  return [first - room, last + room];
+}
+
+const across = steps => (view.axis === 'step' ? steps : steps.map(hours));
+
+// Exponential moving average that starts at the first value.
+function smooth(values) {
+  let sum = 0;
+  let weight = 0;
+  return values.map(value => {
+    sum = view.smoothing * sum + (1 - view.smoothing) * value;
+    weight = view.smoothing * weight + (1 - view.smoothing);
+    return sum / weight;
+  });
+}
+
+function axisOf(title, extra) {
+  return {title: {text: title, font: {size: 11}}, gridcolor: style('--grid'),
+    linecolor: style('--line'), zeroline: false, automargin: true,
+    tickfont: {size: 11}, exponentformat: 'SI', ...extra};
+}
+
+function layoutOf(isLog, extra) {
+  const x = axisOf(view.axis === 'step' ? 'step' : 'hours', {
+    exponentformat: 'none', separatethousands: true});
+  x.range = view.range ? [...view.range] : wholeRange();
+  return {
+    margin: {l: 52, r: 12, t: 8, b: 36}, paper_bgcolor: 'rgba(0,0,0,0)',
+    plot_bgcolor: 'rgba(0,0,0,0)', hovermode: 'x unified',
+    font: {family: 'system-ui, sans-serif', color: style('--ink'), size: 12},
+    hoverlabel: {bgcolor: style('--card'), bordercolor: style('--line'),
+      font: {color: style('--ink'), size: 12}, namelength: -1},
+    legend: {orientation: 'h', x: 0, y: 1, yanchor: 'bottom',
+      font: {size: 11}},
+    modebar: {bgcolor: 'rgba(0,0,0,0)', color: style('--soft'),
+      activecolor: style('--accent')},
+    dragmode: IS_TOUCH ? false : 'zoom', showlegend: true,
+    shapes: marksOfRestarts(), xaxis: x,
+    yaxis: axisOf('', isLog ? {type: 'log', nticks: 6} : {}), ...extra};
+}
+
+// Restarts and bad numbers stand as lines through every chart.
+function marksOfRestarts() {
+  const kinds = {restart: '--warning', not_finite: '--bad', fault: '--bad'};
+  return data.events.filter(e => kinds[e.kind]).slice(0, 60).map(e => {
+    const x = view.axis === 'step' ? e.step : hours(e.step);
+    return {type: 'line', xref: 'x', yref: 'paper', x0: x, x1: x, y0: 0, y1: 1,
+      layer: 'below',
+      line: {color: style(kinds[e.kind]), width: 1, dash: 'dot'}};
+  });
+}
+
+function tracesOf(line, index, isNoisy) {
+  const colour = colours()[index % colours().length];
+  const isSmooth = isNoisy && view.smoothing > 0 && line.points > 10;
+  const few = line.x.length < 40;
+  const traces = [{
+    x: across(line.x), y: line.y, name: line.label, legendgroup: line.label,
+    mode: few ? 'lines+markers' : 'lines', marker: {size: 5},
+    line: {color: colour, width: few ? 1.6 : 1.1}, opacity: isSmooth ? 0.35 : 1,
+    showlegend: !isSmooth, hovertemplate: '%{y:.6~g}',
+  }];
+  if (isSmooth) {
+    const means = line.mean_x.length ? line.mean_x : line.x;
+    const values = line.mean_x.length ? line.mean_y : line.y;
+    traces.push({x: across(means), y: smooth(values), name: line.label,
+      legendgroup: line.label, mode: 'lines', line: {color: colour, width: 2.2},
+      hoverinfo: 'skip'});
+  }
+  if (line.bad.length) {
+    const top = line.y.length ? Math.max(...line.y) : 1;
+    traces.push({x: across(line.bad.map(b => b[0])),
+      y: line.bad.map(() => top), mode: 'markers', showlegend: false,
+      name: line.label, text: line.bad.map(b => b[1]),
+      hovertemplate: '%{text}', marker: {symbol: 'x', size: 6,
+        color: style('--bad')}});
+  }
+  return traces;
+}
+
+function stackOf(line, index) {
+  const isThinned = line.mean_x.length > 0;
+  const colour = colours()[index % colours().length];
+  return {x: across(isThinned ? line.mean_x : line.x),
+    y: isThinned ? line.mean_y : line.y, name: line.label, mode: 'lines',
+    stackgroup: 'one', line: {width: 0.5, color: colour},
+    hovertemplate: '%{y:.4~g}'};
+}
+
+function drawPanel(chart, panel) {
+  const traces = panel.is_stacked ? panel.lines.map(stackOf) :
+    panel.lines.flatMap((line, i) => tracesOf(line, i, panel.is_noisy));
+  const extra = {showlegend: panel.lines.length > 1};
+  return [traces, layoutOf(chart.isLog && !panel.is_stacked, extra)];
+}
+
+function drawHeatMap(map) {
+  const x = across(map.steps);
+  const z = map.values.map(
+    row => row.map(v => (typeof v === 'number' && v > 0 ? Math.log10(v) : null)));
+  const bad = [];
+  map.values.forEach((row, i) => row.forEach((v, j) => {
+    if (typeof v === 'string') bad.push([x[j], map.groups[i]]);
+  }));
+  const finite = z.flat().filter(v => v !== null);
+  const ticks = [];
+  if (finite.length) {
+    const low = Math.floor(Math.min(...finite));
+    const high = Math.ceil(Math.max(...finite));
+    for (let t = low; t <= high; t++) ticks.push(t);
+  }
+  const traces = [{type: 'heatmap', x, y: map.groups, z, colorscale: 'Viridis',
+    customdata: map.values, hoverongaps: false,
+    hovertemplate: '%{y}<br>%{x:,}: %{customdata:.4~g}<extra></extra>',
+    colorbar: {thickness: 10, outlinewidth: 0, tickvals: ticks,
+      ticktext: ticks.map(t => Number(`1e${t}`).toPrecision(1)),
+      tickfont: {size: 10}}}];
+  if (bad.length) {
+    traces.push({x: bad.map(b => b[0]), y: bad.map(b => b[1]), mode: 'markers',
+      marker: {symbol: 'x', color: style('--bad'), size: 7},
+      hovertemplate: 'NaN or infinite<extra></extra>', showlegend: false});
+  }
+  return [traces, layoutOf(false, {shapes: [], hovermode: 'closest',
+    showlegend: false,
+    yaxis: axisOf('', {type: 'category', autorange: 'reversed'})})];
+}
+
+function drawTimeline() {
+  const kinds = Object.keys(data.kinds).filter(
+    kind => data.events.some(e => e.kind === kind));
+  const bad = ['not_finite', 'fault'];
+  const odd = ['gap', 'restart', 'spike'];
+  const traces = kinds.map((kind, i) => {
+    const mine = data.events.filter(e => e.kind === kind);
+    let colour = colours()[i % colours().length];
+    if (odd.includes(kind)) colour = style('--warning');
+    if (bad.includes(kind)) colour = style('--bad');
+    return {x: mine.map(e => (view.axis === 'step' ? e.step : e.hours)),
+      y: mine.map(() => data.kinds[kind]), text: mine.map(e => e.text),
+      mode: 'markers', hovertemplate: '%{text}<extra></extra>',
+      marker: {symbol: EVENT_MARKS[kind], size: 10, color: colour}};
+  });
+  return [traces, layoutOf(false, {showlegend: false, hovermode: 'closest',
+    shapes: [], yaxis: axisOf('', {type: 'category', autorange: 'reversed',
+      fixedrange: true})})];
+}
+
+let isFollowing = false;
+function follow(source, change) {
+  if (isFollowing) return;
+  let range;
+  if (change['xaxis.range[0]'] !== undefined) {
+    range = [change['xaxis.range[0]'], change['xaxis.range[1]']];
+  } else if (change['xaxis.range']) {
+    range = change['xaxis.range'];
+  } else if (change['xaxis.autorange']) {
+    setRange(null, null);
+    return;
+  } else {
+    return;
+  }
+  setRange(range, source);
+}
+
+function setRange(range, source) {
+  view.range = range;
+  isFollowing = true;
+  const change = {'xaxis.range': range || wholeRange()};
+  Promise.all(charts.filter(c => c.plot !== source).map(
+    c => Plotly.relayout(c.plot, {...change}))).finally(() => {
+    isFollowing = false;
+  });
+}
+
+function redraw(chart) {
+  const [traces, layout] = chart.draw(chart);
+  layout.height = chart.plot.clientHeight;
+  return Plotly.react(chart.plot, traces, layout, {
+    responsive: true, displaylogo: false,
+    displayModeBar: IS_TOUCH ? false : 'hover',
+    modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],
+    toImageButtonOptions: {format: 'svg', filename: chart.plot.id}});
+}
+
+const redrawAll = () => Promise.all(charts.map(redraw));
+
+function addChart(id, draw, isLog) {
+  const plot = document.getElementById(id);
+  if (!plot) return;
+  const chart = {plot, draw, isLog};
+  charts.push(chart);
+  const button = plot.parentElement.querySelector('button.log');
+  if (button) {
+    button.setAttribute('aria-pressed', isLog);
+    button.addEventListener('click', () => {
+      chart.isLog = !chart.isLog;
+      button.setAttribute('aria-pressed', chart.isLog);
+      redraw(chart);
+    });
+  }
+  redraw(chart).then(() => {
+    plot.on('plotly_relayout', change => follow(plot, change));
+  });
+}
+
+function listen() {
+  const range = document.getElementById('smoothing');
+  range.addEventListener('input', () => {
+    view.smoothing = Number(range.value);
+    document.getElementById('smoothing-value').textContent =
+      view.smoothing ? view.smoothing.toFixed(2) : 'off';
+    redrawAll();
+  });
+  document.getElementById('axis').addEventListener('change', event => {
+    view.axis = event.target.value;
+    view.range = null;
+    redrawAll();
+  });
+  document.getElementById('whole').addEventListener(
+    'click', () => setRange(null, null));
+  document.querySelectorAll('button[data-step]').forEach(button => {
+    button.addEventListener('click', () => lookAt(Number(button.dataset.step)));
+  });
+}
+
+// Zooms to a tenth of the run around a step.
+function lookAt(step) {
+  const [steps] = data.clock;
+  const whole = steps[steps.length - 1] - steps[0];
+  let ends = [step - whole / 20, step + whole / 20];
+  if (view.axis !== 'step') ends = ends.map(hours);
+  setRange(ends, null);
+  document.getElementById('curves').scrollIntoView({behavior: 'smooth'});
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  if (window.Plotly) redrawAll();
+}
+
+function listenToTheme() {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  setTheme(dark.matches ? 'dark' : 'light');
+  dark.addEventListener(
+    'change', () => setTheme(dark.matches ? 'dark' : 'light'));
+  document.getElementById('theme').addEventListener(
+    'click', () => setTheme(isDark() ? 'light' : 'dark'));
+  // Paper is white, and as wide as it is.
+  let before = null;
+  addEventListener('beforeprint', () => {
+    before = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = 'light';
+    document.querySelectorAll('details.printed').forEach(d => { d.open = true; });
+    charts.forEach(c => {
+      const [traces, layout] = c.draw(c);
+      Plotly.react(c.plot, traces,
+        {...layout, width: 660, height: c.plot.clientHeight});
+    });
+  });
+  addEventListener('afterprint', () => setTheme(before));
+}
+
+async function loadLibrary() {
+  const packed = document.getElementById('library');
+  if (!packed) return false;
+  const bytes = Uint8Array.from(
+    atob(packed.textContent.trim()), c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(
+    new DecompressionStream('gzip'));
+  const script = document.createElement('script');
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+  return true;
+}
+
+async function main() {
+  listenToTheme();
+  let isThere = false;
+  try {
+    isThere = await loadLibrary();
+  } catch (error) {
+    const note = document.getElementById('too-old');
+    note.hidden = false;
+    note.append(` (${error})`);
+  }
+  if (!isThere) return;
+  data.panels.forEach(panel => addChart(
+    `plot-${panel.key}`, chart => drawPanel(chart, panel), panel.is_log));
+  if (data.heat_map) {
+    addChart('plot-heat', () => drawHeatMap(data.heat_map), false);
+  }
+  if (data.events.length) addChart('plot-timeline', drawTimeline, false);
+  listen();
+  document.documentElement.dataset.drawn = 'yes';
+}
+
+main();
