@@ -23,6 +23,7 @@ from t5wild.data import device_feed
 from t5wild.partitioning import distributed
 from t5wild.trainer import action_checks
 from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import agreement
 from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import compile_ahead
 from t5wild.trainer import evaluation
@@ -53,6 +54,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
   """
   ledger = time_ledgers.open_ledger()
   with ledger.span('startup'), _as_bad_plan():
+    agreement.check()
     init_rng, trainer_rng = initializer.make_rngs(
         plan.random_seed, use_hardware_rng=plan.use_hardware_rng
     )
@@ -92,14 +94,15 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
       if initial.dataset_state is not None:
         data.reader.load_state_dict(initial.dataset_state)
       trainer = make_trainer(initial.train_state)
-    with _as_bad_plan():
+    with ledger.span('startup'), _as_bad_plan():
       opened = _Session(
           plan, data, trainer, ledger,
           train_state_axes=states.train_state_axes, initial=initial,
           watchdog=watchdog,
       )  # fmt: skip
     with contextlib.closing(opened) as session:
-      session.write_description(info)
+      with ledger.span('startup'):
+        session.write_description(info)
       return session.fit(ahead), trainer.train_state
 
 

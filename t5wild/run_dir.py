@@ -87,9 +87,13 @@ class RunDir:
     """What befell the run: attempts, exits, restarts, hangs; all append."""
     return self.join('events.jsonl')
 
-  def heartbeat(self, process: int) -> str:
+  def heartbeats(self, host: str) -> str:
+    """Folder of the signs of life of one host's processes."""
+    return self.join('heartbeats', host)
+
+  def heartbeat(self, host: str, process: int) -> str:
     """The newest sign of life of one process; the next one replaces it."""
-    return self.join('heartbeats', f'process_{process}.json')
+    return f'{self.heartbeats(host)}/process_{process}.json'
 
   def stacks(self, process: int) -> str:
     """What every thread of a process did when the watchdog found a hang."""
@@ -105,9 +109,10 @@ class RunDir:
     """Folder of where the time of each attempt went, one file for each."""
     return self.join('time')
 
-  def attempt_log(self, attempt: int, process: int) -> str:
-    """What a supervised process printed in one attempt."""
-    return self.join('logs', f'attempt_{attempt}.process_{process}.log')
+  def attempt_log(self, attempt: int, host: str, process: int) -> str:
+    """What a supervised process of a host printed in one attempt."""
+    name = f'attempt_{attempt}.{host}.process_{process}.log'
+    return self.join('logs', name)
 
   def summaries(self, name: str) -> str:
     """TensorBoard folder of `train`, `training_eval/TASK` and their like."""

@@ -48,7 +48,12 @@ def on_this_python(command: Sequence[str]) -> list[str]:
 
 
 def gives_signs(command: Sequence[str]) -> bool:
-  """Whether a command is training of ours, which gives signs of life."""
+  """Whether a command is training of ours, here: it gives signs of life.
+
+  What `srun` and its like start may be on another host.
+  """
+  if not os.path.basename(command[0]).startswith(('t5wild', 'python')):
+    return False
   words = [os.path.basename(word) for word in command]
   return 't5wild.train' in words or (
       't5wild' in words and 'train' in words[words.index('t5wild') :]
@@ -96,7 +101,7 @@ class LocalGroup:
         flags = []
         if port is not None:
           flags = coordinator_flags(port, count=count, index=index)
-        path = self._dir.attempt_log(told.attempt, index)
+        path = self._dir.attempt_log(told.attempt, told.host, index)
         with log_tails.open_log(path) as log:
           self._processes.append(
               subprocess.Popen(
@@ -143,11 +148,12 @@ class LocalGroup:
     return list(self._failures)
 
   def signs(self) -> list[heartbeats.Heartbeat]:
-    """The newest signs of life of this attempt, of all hosts."""
+    """The newest signs of life of this attempt, on this host."""
+    told = self._told
     return [
         sign
-        for sign in heartbeats.read_all(self._dir)
-        if sign.attempt == self._told.attempt
+        for sign in heartbeats.read_all(self._dir, host=told.host)
+        if (sign.attempt, sign.supervisor) == (told.attempt, told.supervisor)
     ]
 
   def silent(
@@ -160,19 +166,23 @@ class LocalGroup:
       start_seconds: how long the first may take; None: any time.
     """
     now = time.monotonic()
-    signs = {sign.process: sign for sign in self.signs()}
-    for index in range(len(self._processes)):
-      if index not in signs:
-        age = now - self._started
-        if start_seconds is not None and age > start_seconds:
-          return index, f'no sign of life within {age:.0f} s of its start'
-        continue
-      sign = signs[index]
-      if index not in self._seen or self._seen[index][0] != sign.count:
-        self._seen[index] = sign.count, now
-      age = now - self._seen[index][1]
-      if age > silent_seconds and self._processes[index].poll() is None:
-        return index, (
+    signs = self.signs()
+    age = now - self._started
+    if start_seconds is not None and age > start_seconds:
+      missing = len(self._processes) - len(signs)
+      if missing > 0:
+        return 0, (
+            f'{missing} of {len(self._processes)} processes gave no sign of '
+            f'life within {age:.0f} s of their start'
+        )
+    ended = {p.pid for p in self._processes if p.poll() is not None}
+    for sign in signs:
+      seen = self._seen.get(sign.process)
+      if seen is None or seen[0] != sign.count:
+        self._seen[sign.process] = seen = sign.count, now
+      age = now - seen[1]
+      if age > silent_seconds and sign.pid not in ended:
+        return sign.process, (
             f'no sign of life for {age:.1f} s: last in {sign.phase!r} after '
             f'step {sign.step} (stopped, or its host or its file system hangs)'
         )
@@ -184,9 +194,9 @@ class LocalGroup:
       if process.poll() is None:
         process.send_signal(number)
 
-  def abort(self, index: int) -> None:
-    """Asks a process for its stacks, as its last words on stderr."""
-    self._processes[index].send_signal(signal.SIGABRT)
+  def abort(self) -> None:
+    """Asks all for their stacks, as their last words on stderr."""
+    self.signal(signal.SIGABRT)
 
   def kill(self) -> None:
     """Ends what is left, with all that it started."""

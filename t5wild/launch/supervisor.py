@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import os
 import signal
+import socket
 import time
 from typing import BinaryIO
 
@@ -217,6 +218,7 @@ class Supervisor:
         attempt=self._attempt,
         start=time.time(),
         supervisor=os.getpid(),
+        host=socket.gethostname(),
         folder=self._job.run_dir.path,
     )
     group = local_group.LocalGroup(
@@ -233,11 +235,14 @@ class Supervisor:
     finally:
       group.kill()
       group.close()
-    signs = [sign.step for sign in group.signs()]
-    kept = self._job.run_dir.local_checkpoint_steps()
+    signs = group.signs()
+    # Where checkpoints go elsewhere, what an attempt began with tells of them.
+    kept = self._job.run_dir.local_checkpoint_steps() or [
+        sign.first_step for sign in signs if sign.first_step
+    ]
     ended = restarts.Ended(
         failure=failure,
-        step=max(signs, default=None),
+        step=max((sign.step for sign in signs), default=None),
         kept=max(kept, default=None),
     )
     trouble = self._away.ledger.add(failure, run=self._job.run_dir.path)
@@ -248,6 +253,11 @@ class Supervisor:
         step=ended.step, text=failure.line, process=failure.process,
     )  # fmt: skip
     return ended
+
+  @property
+  def stopping(self) -> bool:
+    """Whether the processes have been told to stop."""
+    return self._stopping
 
   def take_signal(self) -> int | None:
     """A signal to pass on to the processes now, once each."""
@@ -320,7 +330,9 @@ class _Watch:
         self._wait_at_most(self._bounds.finish)
       elif failure.kind.is_failure:
         self._supervisor.detected(failure)
-        self._wait_at_most(self._bounds.grace)
+        # Told to stop, the others may be saving still.
+        if not self._supervisor.stopping:
+          self._wait_at_most(self._bounds.grace)
       else:
         self._wait_at_most(self._bounds.stop)
     self._num_ended = len(ended)
@@ -341,7 +353,7 @@ class _Watch:
         kind=failures.HANG, code=exit_codes.HUNG.code, process=index, line=line
     )
     self._supervisor.detected(self._why)
-    self._group.abort(index)
+    self._group.abort()
     self._wait_at_most(_LAST_WORDS_SECONDS)
 
   def _wait_at_most(self, seconds: float) -> None:

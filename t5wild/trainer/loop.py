@@ -138,7 +138,8 @@ def _do_what_is_due(
   """Logs, saves, evaluates; returns whether the run ends here."""
   due = cadence.due(step, is_last=is_last)
   if due.log:
-    actions.log(step, window.take())
+    with ledger.span('log'):
+      actions.log(step, window.take())
   if due.save or due.evaluate:
     with window.timed('device_wait'), ledger.span('step'):
       window.drain()
@@ -153,7 +154,8 @@ def _do_what_is_due(
     # The evaluation has ended the run: the rest of what a last step does.
     rest = cadence.due(step, is_last=True)
     if not due.log:
-      actions.log(step, window.take())
+      with ledger.span('log'):
+        actions.log(step, window.take())
     if rest.save and not due.save:
       with ledger.span('save'):
         actions.save(step)

@@ -7,6 +7,7 @@ collective and no network of the run's own.
 """
 
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 import glob
 import json
@@ -24,6 +25,7 @@ class Heartbeat:
     host: name of its machine.
     pid: its process id there.
     attempt: number of the supervisor's attempt; 0 without one.
+    supervisor: its process id; 0 without one.
     count: how many signs this process has given; one more each time.
     seconds: wall clock when it was given, seconds since 1970.
     first_step: updates in the state with which the process began.
@@ -37,6 +39,7 @@ class Heartbeat:
   host: str
   pid: int
   attempt: int
+  supervisor: int
   count: int
   seconds: float
   first_step: int
@@ -52,14 +55,15 @@ def write(run_dir: run_dir_lib.RunDir, heartbeat: Heartbeat) -> None:
   Raises:
     OSError: it cannot be written.
   """
-  path = run_dir.heartbeat(heartbeat.process)
+  path = run_dir.heartbeat(heartbeat.host, heartbeat.process)
   replace(path, json.dumps(dataclasses.asdict(heartbeat)))
 
 
 def replace(path: str, text: str) -> None:
   """Writes a file that readers see whole, old or new.
 
-  Makes its folder, but no run directory: that is there once a run is accepted.
+  Makes its folder and the one around it, but no run directory: that is there
+  once a run is accepted.
 
   Raises:
     OSError: it cannot be written.
@@ -69,7 +73,10 @@ def replace(path: str, text: str) -> None:
     with open(temporary, 'w', encoding='utf-8') as file:
       file.write(text)
   except FileNotFoundError:
-    os.mkdir(os.path.dirname(path))
+    folder = os.path.dirname(path)
+    for part in (os.path.dirname(folder), folder):
+      with contextlib.suppress(FileExistsError):
+        os.mkdir(part)
     with open(temporary, 'w', encoding='utf-8') as file:
       file.write(text)
   os.replace(temporary, path)
@@ -84,10 +91,15 @@ def read(path: str | os.PathLike[str]) -> Heartbeat | None:
     return None
 
 
-def read_all(run_dir: run_dir_lib.RunDir) -> list[Heartbeat]:
-  """The newest sign of each process, by index."""
-  pattern = glob.escape(os.path.dirname(run_dir.heartbeat(0))) + '/*.json'
-  found = filter(None, map(read, glob.glob(pattern)))
+def read_all(
+    run_dir: run_dir_lib.RunDir, *, host: str | None = None
+) -> list[Heartbeat]:
+  """The newest sign of each process, of one host or of all, by index."""
+  if host is None:
+    pattern = glob.escape(os.path.dirname(run_dir.heartbeats('x'))) + '/*'
+  else:
+    pattern = glob.escape(run_dir.heartbeats(host))
+  found = filter(None, map(read, glob.glob(pattern + '/*.json')))
   return sorted(found, key=lambda heartbeat: heartbeat.process)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, MutableMapping
 import dataclasses
 import json
 import os
+import socket
 
 VARIABLE = 'T5WILD_SUPERVISED'
 
@@ -18,6 +19,7 @@ class Supervised:
     attempt: its number, from 1 on over all supervisors of the run.
     start: when it was started, seconds since 1970.
     supervisor: process id of the supervisor.
+    host: name of the supervisor's machine; its processes may be on others.
     folder: local folder where signs of life, stacks and events go; it is the
       run directory unless that is a bucket.
   """
@@ -25,6 +27,7 @@ class Supervised:
   attempt: int
   start: float
   supervisor: int
+  host: str
   folder: str
 
   def to_environment(self) -> dict[str, str]:
@@ -32,7 +35,9 @@ class Supervised:
     return {VARIABLE: json.dumps(dataclasses.asdict(self))}
 
   def supervisor_is_gone(self) -> bool:
-    """Whether nobody watches this process any more."""
+    """Whether nobody watches this process any more, as far as can be seen."""
+    if self.host != socket.gethostname():
+      return False
     try:
       os.kill(self.supervisor, 0)
     except ProcessLookupError:

@@ -9,6 +9,7 @@ a sign of life each second, and where the time went: the loop only counts.
 
 import collections
 from collections.abc import Callable, Mapping
+import faulthandler
 import logging
 import os
 import signal
@@ -36,6 +37,7 @@ _SILENT_SECONDS = 5.0
 # A poll that comes so late was not asleep: the whole process was stopped.
 _STOPPED_SECONDS = 5.0
 _POLL_SECONDS = 0.5
+_SKEW_SECONDS = 60.0  # between the clocks of two hosts
 _SIGN_SECONDS = 1.0
 
 
@@ -108,6 +110,7 @@ class Watchdog:
     )  # fmt: skip
     self._writes = True
     self._orphaned = self._hangs = False
+    self._started = time.time()
     self._newest = self._look()
     self._end = threading.Event()
     self._give_last = threading.Event()
@@ -119,6 +122,10 @@ class Watchdog:
 
   def __enter__(self):
     """Starts the threads."""
+    # A supervisor that hears nothing more asks by SIGABRT for last words; that
+    # works without Python's lock, which a hang may hold.
+    if not faulthandler.is_enabled():
+      faulthandler.enable()
     for thread in self._threads:
       thread.start()
     return self
@@ -180,6 +187,7 @@ class Watchdog:
         host=self._host,
         pid=os.getpid(),
         attempt=self._attempt,
+        supervisor=self._told.supervisor if self._told else 0,
         count=self._count,
         seconds=time.time(),
         first_step=self._first_step,
@@ -273,7 +281,9 @@ class Watchdog:
     found = [
         one
         for one in heartbeats.read_all(self._dir)
-        if one.attempt == self._attempt
+        # Each host may have a supervisor, with numbers of its own; what is
+        # older than this process is left from an attempt before.
+        if one.seconds > self._started - _SKEW_SECONDS
     ]
     return heartbeats.laggards(
         found, now=time.time(), silent_seconds=_SILENT_SECONDS

@@ -5,6 +5,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +46,17 @@ def _start(tmp_path, script, *flags) -> subprocess.Popen:
       ],
       stderr=subprocess.PIPE, text=True,
   )  # fmt: skip
+
+
+def _sign_of_life(tmp_path) -> str:
+  """A shell command that gives one, of the first attempt."""
+  folder = f'{tmp_path}/run/heartbeats/{socket.gethostname()}'
+  sign = json.dumps({
+      'process': 0, 'host': 'h', 'pid': 1, 'attempt': 1, 'count': 1,
+      'supervisor': os.getpid(), 'seconds': 0.0, 'first_step': 0, 'step': 7,
+      'phase': 'step', 'phase_seconds': 0.0,
+  })  # fmt: skip
+  return f"mkdir -p {folder}; echo '{sign}' > {folder}/process_0.json"
 
 
 def _wait_for(path) -> None:
@@ -89,7 +101,8 @@ def test_attempts_are_numbered_on_over_supervisors(tmp_path):
     _supervise(tmp_path, 'true')
   run_dir = supervise._run_dir(str(tmp_path / 'run'), [])
   assert events.last_attempt(run_dir) == 2
-  assert (tmp_path / 'run' / 'logs' / 'attempt_2.process_0.log').exists()
+  log = f'attempt_2.{socket.gethostname()}.process_0.log'
+  assert (tmp_path / 'run' / 'logs' / log).exists()
 
 
 def test_when_one_of_a_group_dies_all_are_started_anew_on_another_port(
@@ -223,6 +236,7 @@ def test_the_run_directory_is_the_commands_model_dir(tmp_path):
   assert local_group.gives_signs(command)
   assert local_group.gives_signs(['python', '-m', 't5wild.train'])
   assert not local_group.gives_signs(['python', 'train.py'])
+  assert not local_group.gives_signs(['srun', 't5wild', 'train'])
 
 
 def test_a_command_that_is_not_there_is_a_mistake(tmp_path, capsys):
@@ -234,13 +248,7 @@ def test_a_command_that_is_not_there_is_a_mistake(tmp_path, capsys):
 
 
 def test_still_training_is_told_as_often_as_asked(tmp_path):
-  script = f"""
-mkdir -p {tmp_path}/run/heartbeats
-echo '{json.dumps({
-    "process": 0, "host": "h", "pid": 1, "attempt": 1, "count": 1,
-    "seconds": 0.0, "first_step": 0, "step": 7, "phase": "step",
-    "phase_seconds": 0.0})}' > {tmp_path}/run/heartbeats/process_0.json
-sleep 1.8"""
+  script = f'{_sign_of_life(tmp_path)}; sleep 1.8'
   alerts = tmp_path / 'alerts'
   _supervise(tmp_path, script, '--alive_seconds=0.5', f'--alert_file={alerts}')
   kinds = [json.loads(line)['kind'] for line in alerts.open()]
@@ -249,15 +257,10 @@ sleep 1.8"""
 
 
 def test_a_silent_process_is_hung_and_started_again(tmp_path):
-  script = f"""
-test -e {tmp_path}/been && exit 0
-touch {tmp_path}/been
-mkdir -p {tmp_path}/run/heartbeats
-echo '{json.dumps({
-    "process": 0, "host": "h", "pid": 1, "attempt": 1, "count": 1,
-    "seconds": 0.0, "first_step": 0, "step": 7, "phase": "step",
-    "phase_seconds": 0.0})}' > {tmp_path}/run/heartbeats/process_0.json
-sleep 60"""
+  script = (
+      f'test -e {tmp_path}/been && exit 0; touch {tmp_path}/been; '
+      f'{_sign_of_life(tmp_path)}; sleep 60'
+  )
   start = time.monotonic()
   assert _supervise(tmp_path, script, '--silent_seconds=1') == 0
   assert time.monotonic() - start < 10

@@ -5,6 +5,7 @@
 import dataclasses
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -130,7 +131,6 @@ def test_a_laggard_is_named_by_its_counter(tmp_path):
       mine, process=1, host='node7', pid=17, step=3,
       seconds=time.time() + 60,
   )  # fmt: skip
-  (tmp_path / 'heartbeats').mkdir()
   heartbeats.write(run_dir, other)
   watched.watchdog.__enter__()
   watched.steps(5)
@@ -245,7 +245,8 @@ def test_without_its_supervisor_a_process_asks_itself_to_stop(
   gone = subprocess.Popen(['true'])
   gone.wait()
   told = supervised.Supervised(
-      attempt=3, start=time.time(), supervisor=gone.pid, folder=str(tmp_path)
+      attempt=3, start=time.time(), supervisor=gone.pid,
+      host=socket.gethostname(), folder=str(tmp_path),
   )
   monkeypatch.setenv(*next(iter(told.to_environment().items())))
   asked = threading.Event()

@@ -15,9 +15,11 @@ _COMMANDS = {
     'start': 'process start to the first finished step, cache cold and warm',
     'checkpoint': 'saving and restoring a state of 2 GB',
     'objectives': 'examples of span corruption and UL2 per CPU-second',
+    'data': 'caching text, and rows read from caches, corrupted and packed',
     'decode': 'tokens decoded per CPU-second: greedy, beam search, top-k',
     'prefill': "a decoder's prefill against its forward pass in training",
     'infer': 'inference from text to text against bare decoding',
+    'vitals': 'CPU that watchdog and time ledger cost a step',
     'scale': 'T5 1.1 XXL compiled for 256 virtual CPU devices',
     'peers': 'T5X and Hugging Face T5, where they are installed',
 }

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A user's data source that fails at the same batch, whoever asks again."""
+
+import dataclasses
+
+from t5wild.data import synthetic
+
+_LAST_BATCH = 15
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BrokenConfig(synthetic.SyntheticConfig):
+  """Batches that end in an error."""
+
+  batch_size: int = 8
+  task_feature_lengths: dict[str, int] = dataclasses.field(
+      default_factory=lambda: {'inputs': 32, 'targets': 16}
+  )
+  vocab_size: int = 384
+
+  def make_reader(self, **arguments):
+    """A reader of the same batches that fails after some."""
+    reader = super().make_reader(**arguments)
+    return _BrokenReader(
+        reader._config,
+        shard_id=reader._shard_id,
+        num_shards=reader._num_shards,
+    )
+
+
+class _BrokenReader(synthetic.SyntheticReader):
+
+  def __next__(self):
+    if self._num_batches >= _LAST_BATCH:
+      raise RuntimeError('the disk array of shard 7 is gone')
+    return super().__next__()

@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs two processes under `t5wild supervise`, harms them, reads what befell.
+
+Faults come from outside: signals, files, sockets. No hook in what is tested.
+"""
+
+from collections.abc import Mapping, Sequence
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from t5wild import run_dir as run_dir_lib
+from t5wild.vitals import heartbeats
+from t5wild.vitals import records
+from tests import multiprocess
+
+RECIPE = pathlib.Path(__file__).with_name('faults.gin')
+TIMEOUT_SECONDS = 400
+# A fault comes when this step is on record.
+STEP = 25
+NUM_STEPS = 60
+
+
+def train_command(folder, bindings: Mapping[str, object]) -> list[str]:
+  """`t5wild train` on the faults' recipe; `__` stands for a dot."""
+  flags = [
+      f'--gin.{name.replace("__", ".")}={value}'
+      for name, value in {'MODEL_DIR': folder, **bindings}.items()
+  ]
+  return ['t5wild', 'train', f'--gin_file={RECIPE}', *flags]
+
+
+def environment() -> dict[str, str]:
+  """One CPU device; all that compiles is kept for the next start."""
+  return multiprocess.process_environment(
+      devices_per_process=1,
+      extra={'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0'},
+  )
+
+
+class SupervisedRun:
+  """A supervisor at work; `wait` for its end."""
+
+  def __init__(
+      self,
+      folder: pathlib.Path,
+      *,
+      flags: Sequence[str] = (),
+      first: Sequence[str] = (),
+      **bindings,
+  ):
+    """Starts it; `first` comes before the command, as a wrapper does."""
+    self.folder = folder
+    self.run_dir = run_dir_lib.RunDir(str(folder))
+    self.log = folder.with_suffix('.log')
+    with self.log.open('ab') as log:
+      self.process = subprocess.Popen(
+          [
+              sys.executable, '-m', 't5wild.cli', 'supervise',
+              '--processes=2', '--stop_seconds=60',
+              f'--node_ledger={folder.parent / "nodes.jsonl"}', *flags, '--',
+              *first, *train_command(folder, bindings),
+          ],
+          env=environment(),
+          stdout=log,
+          stderr=subprocess.STDOUT,
+      )  # fmt: skip
+
+  def sign(self, process: int) -> heartbeats.Heartbeat:
+    """The newest sign of life of a process; waits for its first."""
+    path = self.run_dir.heartbeat(socket.gethostname(), process)
+    while (sign := heartbeats.read(path)) is None:
+      self._pause()
+    return sign
+
+  def wait_for_step(self, step: int = STEP) -> None:
+    """Returns when the loss of a step is on record."""
+    while step not in losses(self.folder):
+      self._pause()
+
+  def wait_for_event(self, name: str) -> None:
+    """Returns when an event is on record."""
+    while not any(e.name.startswith(name) for e in self.events()):
+      self._pause()
+
+  def send(self, process: int, number: int) -> float:
+    """Sends a signal to a training process; returns when."""
+    os.kill(self.sign(process).pid, number)
+    return time.time()
+
+  def wait(self) -> int:
+    """The supervisor's exit code."""
+    return self.process.wait(TIMEOUT_SECONDS)
+
+  def events(self) -> list[records.Record]:
+    """What is on record, in order."""
+    path = pathlib.Path(self.run_dir.events_jsonl)
+    return list(records.read_records(path)) if path.exists() else []
+
+  def exits(self) -> list[str]:
+    """Kinds of the ends of its attempts."""
+    prefix = 'supervisor/exit/'
+    return [
+        event.name.removeprefix(prefix)
+        for event in self.events()
+        if event.name.startswith(prefix)
+    ]
+
+  def close(self) -> None:
+    """Ends whatever is left, in good order or not."""
+    if self.process.poll() is None:
+      self.process.send_signal(signal.SIGTERM)
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        self.process.wait(20)
+    if self.process.poll() is None:
+      for sign in heartbeats.read_all(self.run_dir):
+        with contextlib.suppress(ProcessLookupError):
+          os.kill(sign.pid, signal.SIGKILL)
+      self.process.kill()
+      self.process.wait()
+
+  def _pause(self) -> None:
+    if self.process.poll() is not None:
+      raise AssertionError(f'it ended too early:\n{self.log.read_text()}')
+    time.sleep(0.02)
+
+
+def losses(folder) -> dict[int, float]:
+  """Step to loss; of a step made twice, the last time."""
+  path = pathlib.Path(folder) / 'metrics.jsonl'
+  if not path.exists():
+    return {}
+  found = records.series(records.read_records(path), 'train/loss')
+  return {record.step: record.value for record in found}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seconds:
+  """How long what took, after a fault."""
+
+  detected: float
+  next_step: float
+
+
+def seconds_after(run: SupervisedRun, fault: float) -> Seconds:
+  """From a fault until it was seen, and until a step was finished again."""
+  seen = [
+      e.seconds
+      for e in run.events()
+      if e.name in ('supervisor/detected', 'watchdog/hang')
+      and e.seconds > fault - 0.1
+  ]
+  started = [
+      e.seconds
+      for e in run.events()
+      if e.name == 'supervisor/attempt' and e.seconds > fault
+  ]
+  again = [
+      r.seconds
+      for r in records.read_records(run.folder / 'metrics.jsonl')
+      if r.name == 'train/loss' and r.seconds > started[0]
+  ]
+  return Seconds(detected=min(seen) - fault, next_step=min(again) - fault)
+
+
+def tell(capsys, name: str, run: SupervisedRun, fault: float) -> Seconds:
+  """Prints a row of the table; also to the file that FAULT_TABLE names."""
+  seconds = seconds_after(run, fault)
+  row = {
+      'fault': name,
+      'ends': run.exits(),
+      'detected_seconds': round(seconds.detected, 2),
+      'next_step_seconds': round(seconds.next_step, 2),
+  }
+  with capsys.disabled():
+    sys.stdout.write(f'\n{json.dumps(row)}\n')
+  if os.environ.get('FAULT_TABLE'):
+    with open(os.environ['FAULT_TABLE'], 'a', encoding='utf-8') as file:
+      file.write(json.dumps(row) + '\n')
+  return seconds
