@@ -56,8 +56,14 @@ _CORE = [
     'tensorstore>=0.1.84,<0.2',
 ]
 
+_S3 = ['s3fs>=2025.3']
+
 _TEST = [
+    *_S3,  # before moto: it says which botocore both may have
+    'flask>=3,<4',
+    'flask-cors>=5,<7',
     'hypothesis>=6.100,<7',
+    'moto[s3]>=5.1,<6',
     'pytest>=8.3,<10',
     'pytest-xdist>=3.6,<4',
     'ruff>=0.15,<0.18',
@@ -93,6 +99,7 @@ setuptools.setup(
         'tpu': ['jax[tpu]>=0.10.2,<0.13'],
         'test': _TEST,
         'metrics': ['rouge-score>=0.1.2,<0.2', 'sacrebleu>=2.4,<3'],
+        's3': _S3,
         'hf': ['safetensors>=0.4,<1', 'transformers>=4.50,<6'],
     },
     entry_points={'console_scripts': ['t5wild = t5wild.cli:main']},

@@ -30,8 +30,28 @@ def make_kvstore(folder: str | os.PathLike[str], path: str) -> dict[str, Any]:
         f'{folder} is on {url.scheme}://, expected a folder or one of '
         f'{sorted(_BUCKETS)} to read single arrays from: copy it to one'
     )
-  return {
+  spec = {
       'driver': _BUCKETS[url.scheme],
       'bucket': url.netloc,
       'path': f'{url.path.strip("/")}/{below}',
   }
+  return spec | s3_settings() if url.scheme == 's3' else spec
+
+
+def s3_settings() -> dict[str, Any]:
+  """Returns what TensorStore's driver of S3 does not read by itself.
+
+  That is where AWS's own variables say that the server is, and to give up in a
+  minute or two, not in a quarter of an hour: who waits for it has a retry of
+  its own, and tells.
+  """
+  settings: dict[str, Any] = {'s3_request_retries': {'max_retries': 6}}
+  for name in ('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'):
+    if os.environ.get(name):
+      settings['endpoint'] = os.environ[name].rstrip('/')
+      break
+  for name in ('AWS_REGION', 'AWS_DEFAULT_REGION'):
+    if os.environ.get(name):
+      settings['aws_region'] = os.environ[name]
+      break
+  return settings

@@ -230,6 +230,8 @@ class CheckpointManager:
   def _copy_off(self, step: int, flat, dataset_state) -> Callable[[], None]:
     """Returns what begins to write, from copies where those are needed."""
     flat = self._staging.copy(self._transform(flat))
+    if self._failures and jax.process_index() == 0:  # in vain at the failure
+      steps.delete_unfinished(self._shelf.path(step))
     if step in self._shelf.all_steps():
       self._shelf.remove(step)
     return functools.partial(

@@ -23,6 +23,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from t5wild.checkpoints import orbax_arrays
+from t5wild.checkpoints import s3_driver
 from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
@@ -113,6 +114,7 @@ def _processes(
 
 
 def _make_handler() -> ocp.PyTreeCheckpointHandler:
+  s3_driver.install()
   return ocp.PyTreeCheckpointHandler(
       use_ocdbt=True,
       use_compression=False,

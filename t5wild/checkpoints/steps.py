@@ -17,6 +17,7 @@ from etils import epath
 import orbax.checkpoint as ocp
 
 from t5wild import run_dir as run_dir_lib
+from t5wild.checkpoints import s3_paths  # noqa: F401 -- makes s3:// known
 
 COMMIT_MARKER = 'commit_success.txt'
 STATE_ITEM = 'state'
@@ -31,6 +32,8 @@ HUGGING_FACE = 'hugging_face'
 
 _SAFETENSORS = ('model.safetensors', 'model.safetensors.index.json')
 _ORBAX_METADATA = '_METADATA'
+# Where a save was begun in a bucket, one of them is there.
+_OF_A_SAVE = (STATE_ITEM, DATASET_ITEM, '_CHECKPOINT_METADATA')
 _TENSORFLOW_INDEX = '.index'
 _TENSORFLOW_TEXT = b'model_checkpoint_path'
 _TENSORFLOW_NAME = re.compile(r'(model\.ckpt-(\d+))\.index\Z')
@@ -279,7 +282,7 @@ def _is_unfinished_in_bucket(path: epath.Path) -> bool:
   return (
       is_bucket(path)
       and run_dir_lib.checkpoint_step(path.name) is not None
-      and (path / STATE_ITEM).exists()
+      and any((path / name).exists() for name in _OF_A_SAVE)
       and not (path / COMMIT_MARKER).exists()
   )
 
