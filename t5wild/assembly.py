@@ -224,9 +224,10 @@ class _Session:
 
   def _check_actions(self) -> None:
     tasks = {actions_lib.ActionMode.TRAIN: [action_checks.TRAIN_TASK]}
-    for mode, names in self._data.evaluated_tasks.items():
-      tasks[mode] = names if self._plan.eval_period is not None else []
-    action_checks.check_tasks(self._user_actions, tasks)
+    tasks |= self._data.evaluated_tasks
+    action_checks.check_tasks(
+        self._user_actions, tasks, eval_period=self._plan.eval_period
+    )
 
   def write_description(self, info) -> None:
     """Leaves model-info.txt and the operative config in the run directory."""

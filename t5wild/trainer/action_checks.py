@@ -30,23 +30,27 @@ def watched_by(
 def check_tasks(
     actions: actions_lib.ActionMapType,
     tasks: Mapping[actions_lib.ActionMode, Collection[str]],
+    *,
+    eval_period: int | None,
 ) -> None:
   """Refuses actions of evaluations that a run does not have.
 
   Args:
     actions: By mode.
-    tasks: Names of the tasks of each mode; empty where nothing is evaluated.
+    tasks: Names of the tasks of each mode; empty where a run has no data.
+    eval_period: The run's; where it is None, nothing is evaluated.
 
   Raises:
     UnknownMetricError: Lists the tasks there are.
   """
   for mode, of_mode in actions.items():
-    if of_mode and not tasks[mode]:
+    missing = _missing(mode, tasks[mode], eval_period)
+    if of_mode and missing:
+      names = ', '.join(type(action).__name__ for action in of_mode)
       raise UnknownMetricError(
-          f'train.actions has {len(of_mode)} of mode {mode.name}, and this run '
-          'has no such evaluation: expected one. Set '
-          'train_eval_dataset_cfg (TRAIN_EVAL) or infer_eval_dataset_cfg '
-          '(INFER_EVAL) and eval_period, or drop the actions.'
+          f'train.actions has {names} of mode {mode.name}, and this run has no '
+          f'such evaluation, since {missing} is None: expected one. Set it, or '
+          'drop the actions.'
       )
     for action, task, _ in watched_by(actions, mode):
       if task not in tasks[mode]:
@@ -55,6 +59,15 @@ def check_tasks(
             f'{task!r}, expected one of {sorted(tasks[mode])}'
             f'{_hint(task, tasks[mode])}: correct train.actions'
         )
+
+
+def _missing(mode, tasks: Collection[str], eval_period) -> str | None:
+  """Names the argument of train without which a mode never comes."""
+  if mode is actions_lib.ActionMode.TRAIN:
+    return None
+  if not tasks:
+    return f'{mode.name.lower()}_dataset_cfg'
+  return 'eval_period' if eval_period is None else None
 
 
 def check_step_metrics(

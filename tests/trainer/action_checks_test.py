@@ -17,26 +17,45 @@ def _nan(task, metric='loss'):
   return actions_lib.TerminateOnNanAction(task, metric)
 
 
+def _check(actions, *, eval_period=10):
+  action_checks.check_tasks(actions, _TASKS, eval_period=eval_period)
+
+
 def test_a_task_that_is_not_evaluated_is_refused_with_those_that_are():
   with pytest.raises(
       action_checks.UnknownMetricError,
       match=r"watches task 'boks', expected one of \['books'\].*'books'\?",
   ):
-    action_checks.check_tasks({MODES.TRAIN_EVAL: [_nan('boks')]}, _TASKS)
-  action_checks.check_tasks({MODES.TRAIN_EVAL: [_nan('books')]}, _TASKS)
+    _check({MODES.TRAIN_EVAL: [_nan('boks')]})
+  _check({MODES.TRAIN_EVAL: [_nan('books')]})
 
 
 def test_training_metrics_are_those_of_the_task_train():
   with pytest.raises(action_checks.UnknownMetricError, match="'train'"):
-    action_checks.check_tasks({MODES.TRAIN: [_nan('books')]}, _TASKS)
+    _check({MODES.TRAIN: [_nan('books')]})
 
 
-def test_actions_of_an_evaluation_that_the_run_has_not_are_refused():
+@pytest.mark.parametrize(
+    ('mode', 'eval_period', 'missing'),
+    [
+        (MODES.INFER_EVAL, 10, 'infer_eval_dataset_cfg'),
+        (MODES.INFER_EVAL, None, 'infer_eval_dataset_cfg'),
+        (MODES.TRAIN_EVAL, None, 'eval_period'),
+    ],
+)
+def test_actions_of_an_evaluation_that_the_run_has_not_name_what_is_none(
+    mode, eval_period, missing
+):
   with pytest.raises(
-      action_checks.UnknownMetricError, match='mode INFER_EVAL.*infer_eval'
+      action_checks.UnknownMetricError,
+      match=f'TerminateOnNanAction of mode {mode.name}.* {missing} is None',
   ):
-    action_checks.check_tasks({MODES.INFER_EVAL: [_nan('books')]}, _TASKS)
-  action_checks.check_tasks({MODES.INFER_EVAL: []}, _TASKS)
+    _check({mode: [_nan('books')]}, eval_period=eval_period)
+  _check({mode: []}, eval_period=eval_period)
+
+
+def test_actions_on_training_metrics_need_no_evaluation():
+  _check({MODES.TRAIN: [_nan('train')]}, eval_period=None)
 
 
 @pytest.mark.parametrize(
