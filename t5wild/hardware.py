@@ -6,19 +6,15 @@ A row is what JAX calls one device: a GPU, a TPU chip, or one of a chip's two
 cores where JAX shows two devices (TPU v2, v3, v7x). Peaks are the makers' dense
 figures (no sparsity), in the arithmetic that XLA picks for the dtype unless
 told otherwise: float32 products run as TF32 on NVIDIA GPUs from Ampere on, and
-as one bfloat16 pass on TPUs. A CPU has no row; its peak is measured.
+as one bfloat16 pass on TPUs. A CPU has no row: its peak is measured, with XLA.
 """
 
 from collections.abc import Callable
 import dataclasses
-import functools
 import math
-import os
 import re
 import time
 from typing import Any
-
-import numpy as np
 
 _GIB = 2**30
 _GB = 10**9
@@ -36,8 +32,6 @@ class Chip:
     peak_flops_per_second: by dtype name.
     memory_bytes: of the device's own memory.
     memory_bytes_per_second: its bandwidth.
-    measured: whether the peak was measured here rather than read off a data
-      sheet.
   """
 
   name: str
@@ -45,7 +39,6 @@ class Chip:
   peak_flops_per_second: dict[str, float]
   memory_bytes: int
   memory_bytes_per_second: float
-  measured: bool = False
 
   def peak(self, dtype: str) -> float:
     """Peak FLOP/s of matrix products of operands of this dtype.
@@ -150,65 +143,14 @@ CHIPS = (
 
 
 def chip_of(device_kind: str) -> Chip | None:
-  """The row of a JAX `device_kind`, a measured one for CPUs, None if unknown.
+  """The row of a JAX `device_kind`; None if unknown, as every CPU is.
 
   An unknown chip is no error: a run goes on without MFU, and says so.
   """
-  if device_kind.lower() in ('cpu', 'host'):
-    return cpu_chip()
   for chip in CHIPS:
     if re.fullmatch(chip.pattern, device_kind, flags=re.IGNORECASE):
       return chip
   return None
-
-
-def num_usable_cores() -> int:
-  """Cores that this process may run on."""
-  if hasattr(os, 'sched_getaffinity'):
-    return len(os.sched_getaffinity(0))
-  return os.cpu_count() or 1
-
-
-@functools.cache
-def cpu_chip() -> Chip:
-  """A row for this machine's CPU, its peak measured once per process.
-
-  The peak is NumPy's fastest of a few float32 products of [1024, 1024] on all
-  cores this process may use: a bar that a good library reaches, not the
-  silicon's. Takes about 0.2 s. Every dtype is held against it, as CPUs compute
-  bfloat16 products by way of float32.
-  """
-  peak = measure_matmul_flops_per_second()
-  return Chip(
-      name=f'CPU with {num_usable_cores()} cores (float32 products measured '
-      'with NumPy)',
-      pattern='cpu',
-      peak_flops_per_second=dict.fromkeys(
-          ('float32', 'bfloat16', 'float16'), peak
-      ),
-      memory_bytes=_physical_memory_bytes(),
-      memory_bytes_per_second=math.nan,
-      measured=True,
-  )
-
-
-def measure_matmul_flops_per_second(
-    *, size: int = 1024, seconds: float = 0.2, repeats: int = 3
-) -> float:
-  """Fastest float32 product of two [size, size] matrices seen, in FLOP/s.
-
-  Args:
-    size: of the matrices.
-    seconds: time to go on trying for.
-    repeats: least number of tries, after one to warm up.
-  """
-  left = np.full((size, size), 0.5, np.float32)
-  right = np.full((size, size), 0.25, np.float32)
-  out = np.empty((size, size), np.float32)
-  fastest = fastest_seconds(
-      lambda: np.matmul(left, right, out=out), seconds=seconds, repeats=repeats
-  )
-  return 2.0 * size**3 / fastest
 
 
 def fastest_seconds(
@@ -230,10 +172,3 @@ def fastest_seconds(
     fastest = min(fastest, time.perf_counter() - start)
     tries += 1
   return fastest
-
-
-def _physical_memory_bytes() -> int:
-  try:
-    return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
-  except (ValueError, OSError, AttributeError):
-    return 0

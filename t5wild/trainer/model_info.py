@@ -211,7 +211,6 @@ def step_cost(
                  error)
     return None
   inputs = input_shapes.get('encoder_input_tokens', (0, 0))
-  chip = hardware.chip_of(jax.devices()[0].device_kind)
   return metrics_manager.StepCost(
       flops_per_step=formulas.train_step_flops(
           shape,
@@ -219,22 +218,22 @@ def step_cost(
           input_length=inputs[1],
           target_length=targets[1],
       ),
-      peak_flops_per_second=_peak(chip, str(config.dtype)),
+      peak_flops_per_second=_peak(str(config.dtype)),
   )
 
 
-def _peak(chip: hardware.Chip | None, dtype: str) -> float | None:
-  if chip is None:
-    return None
+def _peak(dtype: str) -> float | None:
+  device = jax.devices()[0]
+  if device.platform == 'cpu':
+    # Virtual CPU devices share the cores that the measured peak is of; several
+    # processes on one machine share them too, which no process can see. CPUs
+    # compute bfloat16 products by way of float32.
+    return xla_peak.measure_matmul_flops_per_second()
+  chip = hardware.chip_of(device.device_kind)
   try:
-    peak = chip.peak(dtype)
+    return chip.peak(dtype) * jax.device_count() if chip else None
   except ValueError:
     return None
-  # Virtual CPU devices share the cores that the measured peak is of; several
-  # processes on one machine share them too, which no process can see.
-  if chip.measured:
-    return max(peak, xla_peak.measure_matmul_flops_per_second())
-  return peak * jax.device_count()
 
 
 def _flat(state_dict: Mapping[str, Any]) -> dict[str, Any]:
