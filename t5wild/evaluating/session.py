@@ -141,7 +141,12 @@ class _Session:
       yield path, metrics
     for evaluator in evaluators.values():
       evaluator.close()
-    logging.info('Figures of each checkpoint: %s', self._log.path)
+    steps = self._plan.eval_steps
+    logging.info(
+        'Figures of each checkpoint, over %s: %s',
+        'all data' if steps is None else f'{steps} batches of each task',
+        self._log.path,
+    )
 
   def close(self) -> None:
     """Waits for the writers, whatever ended the evaluation."""
