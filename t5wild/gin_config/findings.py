@@ -78,8 +78,17 @@ class Report:
 
   @property
   def hints(self) -> list[str]:
-    """Texts of what is let through and told."""
-    return [str(each) for each in self.findings if each.is_hint]
+    """Texts of what is let through and told: the same of many lines once."""
+    alike: dict[str, list[Finding]] = {}
+    for each in self.findings:
+      if each.is_hint:
+        alike.setdefault(each.what, []).append(each)
+    return [
+        str(first)
+        + (f'\n  as {len(others)} more lines, the next {others[0].place}'
+           if others else '')
+        for first, *others in alike.values()
+    ]
 
   def add(
       self,

@@ -250,6 +250,22 @@ def test_a_scope_that_python_enters_can_be_declared(toy, write, monkeypatch):
   assert not _lint(path).errors
 
 
+def test_lines_of_one_unentered_scope_are_told_once(toy, write):
+  path = write('a.gin', """
+      toy.train.model = @stage1/toy.Model()
+      elsewhere/toy.Model.size = 4
+      elsewhere/toy.Model.rate = 0.5
+      nowhere/toy.Model.size = 4
+      elsewhere/toy.train.steps = 4
+  """)
+  report = _lint(path)
+  assert not report.errors
+  elsewhere, nowhere = report.hints
+  assert "'elsewhere'" in elsewhere and 'as 2 more lines' in elsewhere
+  assert 'a.gin:5' in elsewhere and 'a.gin:6' in elsewhere
+  assert "'nowhere'" in nowhere and 'more lines' not in nowhere
+
+
 def test_unknown_names_are_hints_when_they_may_be_skipped(toy, write):
   path = write('a.gin', 'toy.Modle.size = 4\nimport nowhere.at_all')
   assert not _lint(path, skip_unknown=True).errors
