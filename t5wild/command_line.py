@@ -206,6 +206,9 @@ def complaint(error: BaseException) -> str:
   A message of ours says what to mend; where other people's code raised it, the
   place is needed too.
   """
+  missing = gin_utils.explain_missing_arguments(str(error))
+  if missing is not None:
+    return missing
   message = message_of(error)
   cause = error
   while cause.__cause__ is not None:

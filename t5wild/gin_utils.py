@@ -25,6 +25,7 @@ from t5wild.gin_config import lint as lint_lib
 from t5wild.gin_config import loading
 from t5wild.gin_config import operative
 from t5wild.gin_config import reader
+from t5wild.gin_config import unmade
 
 GinError = reader.GinError
 gin_root = reader.gin_root
@@ -32,6 +33,7 @@ lint = lint_lib.lint
 bindings_behind = operative.bindings_behind
 is_bound = operative.is_bound
 operative_config_str = operative.operative_config_str
+explain_missing_arguments = unmade.explain
 rewrite_gin_args = gin_flags.rewrite_gin_args
 
 _CONFIG_TEXT_NAME = 'config'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the training binary says of a recipe that cannot work."""
 
+import pathlib
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 
 from absl import flags
 from absl.testing import flagsaver
+import gin
 from gin import utils as gin_utils
 import pytest
 
@@ -50,6 +52,28 @@ def test_what_other_code_raised_comes_with_its_place():
 def test_the_line_that_gin_adds_is_left_out():
   error = ValueError("bad\n  In call to configurable 'train' (<function>)")
   assert command_line.complaint(error) == 'bad'
+
+
+def test_an_action_that_gin_cannot_make_is_told_in_three_parts(
+    tmp_path, capsys
+):
+  recipe = pathlib.Path(__file__).parent / 'end_to_end' / 'synthetic.gin'
+  arguments = [
+      f'--gin_file={recipe}', f'--gin.MODEL_DIR={tmp_path}/run',
+      "--gin.train_script.train.actions={'TRAIN': "
+      '[@trainer.TerminateOnNanAction()]}',
+  ]  # fmt: skip
+  gin.clear_config()
+  train_module.define_flags()
+  try:
+    with flagsaver.flagsaver():
+      assert train_module.run(['t5wild train', *arguments]) == 2
+  finally:
+    gin.clear_config()
+  said = capsys.readouterr().err
+  assert "called without ['task']" in said and 'expected a value' in said
+  assert 'TerminateOnNanAction.task = ...' in said
+  assert 'Traceback' not in said
 
 
 @pytest.mark.parametrize('flag', ['--gin_fil=x', '--nonsense'])
