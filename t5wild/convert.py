@@ -25,6 +25,7 @@ _FOR_THE_USER = (
     transforms.DifferentModelError,
     ValueError,
     OSError,
+    MemoryError,
 )
 
 
@@ -114,23 +115,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       help='t5wild, or hf: a folder for transformers, written to MODEL_DIR '
       'itself (default: %(default)s)',
   )
-  parser.add_argument(
-      '--like', metavar='FOLDER',
-      help='a model for transformers of the same network, whose config.json '
-      'and tokenizer files are taken, for --to_format=hf (default: what it '
-      'had when it came from Hugging Face)',
-  )
-  parser.add_argument(
-      '--activation',
-      help='of the feed-forward blocks, for --to_format=hf of a T5 without '
-      '--run and --like (default: gelu where they are gated, else relu; UL2 '
-      'has silu)',
-  )
-  parser.add_argument(
-      '--family', choices=hf.FAMILIES,
-      help="Hugging Face's model_type, for --to_format=hf (default: the first "
-      'that has the network)',
-  )
+  _add_flags_of_hugging_face(parser)
   parser.add_argument(
       '--step', type=int, help='which checkpoint of a run directory'
   )
@@ -165,6 +150,26 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
   if arguments.source is None:
     parser.error('expected --from=CHECKPOINT, or --run=MODEL_DIR')
   return arguments
+
+
+def _add_flags_of_hugging_face(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument(
+      '--like', metavar='FOLDER',
+      help='a model for transformers of the same network, whose config.json '
+      'and tokenizer files are taken, for --to_format=hf (default: what it '
+      'had when it came from Hugging Face)',
+  )
+  parser.add_argument(
+      '--activation',
+      help='of the feed-forward blocks, for --to_format=hf of a T5 without '
+      '--run and --like (default: gelu where they are gated, else relu; UL2 '
+      'has silu)',
+  )
+  parser.add_argument(
+      '--family', choices=hf.FAMILIES,
+      help="Hugging Face's model_type, for --to_format=hf (default: the first "
+      'that has the network)',
+  )
 
 
 if __name__ == '__main__':

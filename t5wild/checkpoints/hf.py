@@ -68,7 +68,15 @@ def read_network(folder: str) -> dict[str, Any]:
   """
   config = read_config(folder)
   kind = hf_decoders if is_decoder(config) else hf_t5
-  return kind.read_config(config, where=folder)
+  try:
+    return kind.read_config(config, where=folder)
+  except (TypeError, AttributeError, ValueError, OverflowError) as error:
+    if isinstance(error, steps.NotACheckpointError):
+      raise
+    raise steps.NotACheckpointError(
+        f'{folder} has a {CONFIG} with a value of another type ({error}), '
+        'expected those that transformers writes: copy it again'
+    ) from error
 
 
 def is_decoder(config: Mapping[str, Any]) -> bool:

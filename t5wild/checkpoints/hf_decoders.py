@@ -12,6 +12,7 @@ import itertools
 from typing import Any
 
 from t5wild.checkpoints import hf_rotary
+from t5wild.checkpoints import hf_t5
 from t5wild.checkpoints import steps
 
 Config = Mapping[str, Any]
@@ -105,11 +106,12 @@ def read_config(config: Config, *, where: str) -> Network:
 
 def _size(config: Config, name: str, where: str) -> int:
   size = config.get(name)
-  if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+  most = hf_t5.MOST_LAYERS if 'layers' in name else hf_t5.MOST_SIZE
+  if type(size) is int and 0 < size <= most:
     return size
   raise steps.NotACheckpointError(
-      f'{where}: {name} is {size!r} in config.json, expected a number above '
-      '0: copy config.json of the same model again'
+      f'{where}: {name} is {size!r} in config.json, expected a number from 1 '
+      f'to {most}: copy config.json of the same model again'
   )
 
 

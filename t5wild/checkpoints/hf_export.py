@@ -144,14 +144,23 @@ def keep_beside(model_dir: str, source: str, report: Report) -> None:
   for name, content in files.items():
     with open(os.path.join(kept, name), 'wb') as file:
       file.write(content)
-  path = os.path.join(steps.absolute_path(model_dir), hf_gin.FILE)
-  text = hf_gin.make(
-      hf.read_network(source),
+  config = hf.read_config(source)
+  dtype = config.get('dtype') or config.get('torch_dtype')
+  texts = hf_gin.make(
+      hf.read_network(source)
+      | {'dtype': 'bfloat16' if dtype == 'bfloat16' else 'float32'},
       source=source,
+      model_dir=steps.absolute_path(model_dir),
       folder=kept,
       tokenizer=files,
-      is_decoder=hf.is_decoder(hf.read_config(source)),
   )
-  with open(path, 'w', encoding='utf-8') as file:
-    file.write(text)
-  report(f'{path} has its network for gin, {kept} its tokenizer files.')
+  for name, text in texts.items():
+    path = os.path.join(model_dir, name)
+    if os.path.exists(path) and name != hf_gin.FILE:  # A run's.
+      continue
+    with open(path, 'w', encoding='utf-8') as file:
+      file.write(text)
+  report(
+      f'{os.path.join(model_dir, hf_gin.FILE)} has its network for gin, {kept} '
+      'its tokenizer files.'
+  )

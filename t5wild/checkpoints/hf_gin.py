@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A gin file of the network that a model of Hugging Face's is of."""
+"""Gin files of a model that came from Hugging Face.
+
+`model.gin` has its network and vocabulary, to go before a run's gin file;
+`config.gin` is what a run would have left, so that `--run` finds the model.
+"""
 
 from collections.abc import Mapping
 import os
+import re
 from typing import Any
 
 from t5wild.checkpoints import hf_tokenizers
 
 FILE = 'model.gin'
-_BYT5_SENTINELS = 125
 _HEAD = '''# The network of {source}, written by t5wild convert.
 #
 # It goes before a run's gin file:
@@ -22,28 +26,40 @@ from t5wild.networks import {module} as network
 include '{base}'
 
 '''
+_RUN = '''
+# Not a run's, but what t5wild infer --run reads of one.
+from t5wild import partitioning
+from t5wild import train as train_script
+
+DROPOUT_RATE = 0.0
+train_script.train:
+  model = %MODEL
+  partitioner = @partitioning.PjitPartitioner()
+partitioning.PjitPartitioner.num_partitions = 1
+'''
 
 
 def make(
     network: Mapping[str, Any],
     *,
     source: str,
+    model_dir: str,
     folder: str,
     tokenizer: Mapping[str, bytes],
-    is_decoder: bool,
-) -> str:
-  """Returns the text.
+) -> dict[str, str]:
+  """Returns texts by their names.
 
   Args:
     network: Values of `TransformerConfig` or `T5Config`.
     source: The model, to be named.
-    folder: Where the file and the tokenizer will lie.
+    model_dir: Where the files will lie.
+    folder: Where the tokenizer will lie.
     tokenizer: Its files by name.
-    is_decoder: Whether it is a decoder alone.
   """
+  is_decoder = 'num_layers' in network
   text = _HEAD.format(
       source=source,
-      file=os.path.join(folder, FILE),
+      file=os.path.join(model_dir, FILE),
       module='decoder_only' if is_decoder else 'transformer',
       base='models/decoder_lm/base.gin'
       if is_decoder
@@ -54,7 +70,14 @@ def make(
   text += f'\nnetwork.{name}:\n'
   for key, value in network.items():
     text += f'  {key} = {value!r}\n'
-  return text
+  return {FILE: text, 'config.gin': text + _RUN}
+
+
+def _count_sentinels(tokenizer: Mapping[str, bytes]) -> int:
+  """The number of sentinels by what is written of the first and the last."""
+  text = b''.join(tokenizer.values())
+  numbers = re.findall(rb'<extra_id_(\d{1,4})>', text)
+  return 1 + max(map(int, numbers), default=-1)
 
 
 def _vocabulary(
@@ -73,14 +96,13 @@ def _vocabulary(
         f'{path!r}\n'
     )
     if name == hf_tokenizers.SENTENCEPIECE:
-      sentinels = b'extra_id_0' in tokenizer.get(hf_tokenizers.CONFIG, b'')
-      extra = 100 if sentinels else 0
+      extra = _count_sentinels(tokenizer)
       lines += f'seqio.SentencePieceVocabulary.extra_ids = {extra}\n'
     return lines
   if b'ByT5Tokenizer' in tokenizer.get(hf_tokenizers.CONFIG, b''):
     return (
         'VOCABULARY = @seqio.ByteVocabulary()\n'
-        f'seqio.ByteVocabulary.extra_ids = {_BYT5_SENTINELS}\n'
+        f'seqio.ByteVocabulary.extra_ids = {_count_sentinels(tokenizer)}\n'
     )
   return (
       '# The model came without a SentencePiece file: set VOCABULARY, of '

@@ -25,6 +25,8 @@ _SIZES = {
     'num_heads': 'num_heads',
     'num_encoder_layers': 'num_layers',
 }
+MOST_LAYERS = 10_000  # More would be a file that is made to harm.
+MOST_SIZE = 2**31 - 1
 _NUM_BUCKETS = 32
 _BUCKETS = {
     'relative_attention_num_buckets': _NUM_BUCKETS,
@@ -82,11 +84,12 @@ def read_config(config: Config, *, where: str) -> Network:
 
 def _size(config: Config, name: str, where: str) -> int:
   size = config.get(name)
-  if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+  most = MOST_LAYERS if 'layers' in name else MOST_SIZE
+  if type(size) is int and 0 < size <= most:
     return size
   raise steps.NotACheckpointError(
-      f'{where}: {name} is {size!r} in config.json, expected a number above '
-      '0: copy config.json of the same model again'
+      f'{where}: {name} is {size!r} in config.json, expected a number from 1 '
+      f'to {most}: copy config.json of the same model again'
   )
 
 

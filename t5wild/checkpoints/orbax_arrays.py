@@ -15,6 +15,7 @@ import tensorstore as ts
 
 from t5wild.checkpoints import kvstores
 from t5wild.checkpoints import steps
+from t5wild.checkpoints import stored as stored_lib
 
 METADATA = '_METADATA'
 
@@ -54,6 +55,7 @@ def read_part(
   """
   try:
     array = ts.open(_make_spec(folder, name), open=True, read=True).result()
+    stored_lib.check_memory(name, index, array.dtype.numpy_dtype)
     return np.asarray(array[index].read().result())
   except ValueError as error:  # TensorStore raises nothing narrower.
     raise steps.NotACheckpointError(

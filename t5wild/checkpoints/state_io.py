@@ -168,6 +168,12 @@ def read_structure(checkpoint: str) -> dict[str, StoredArray]:
   folder = steps.state_folder(checkpoint)
   try:
     tree = _make_handler().metadata(folder).tree
+    for key, leaf in transforms.flatten(tree).items():
+      storage = getattr(leaf, 'storage', None)
+      if storage is not None:
+        stored_lib.check_pieces(
+            key, shape=leaf.shape or (), pieces=storage.chunk_shape
+        )
   except _DAMAGES as error:
     raise steps.NotACheckpointError(
         f'{folder} is damaged: {_first_line(error)}, expected every array that '

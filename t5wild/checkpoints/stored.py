@@ -59,6 +59,43 @@ def whole(shape: Sequence[int]) -> Index:
   return tuple(slice(0, size) for size in shape)
 
 
+def check_pieces(
+    key: str, *, shape: Sequence[int], pieces: Sequence[int] | None
+) -> None:
+  """Refuses pieces of a file that are larger than the array.
+
+  A piece is unpacked as a whole: one that claims to be huge ends the process,
+  since TensorStore cannot do without the memory.
+
+  Raises:
+    ValueError: They are.
+  """
+  pairs = zip(pieces or (), shape, strict=False)
+  if any(piece > max(size, 1) for piece, size in pairs):
+    raise ValueError(
+        f'{key} of shape {list(shape)} has pieces of {list(pieces)}, expected '
+        'none larger than the array: it is damaged or made to harm; copy it '
+        'again'
+    )
+
+
+def check_memory(key: str, index: Index, dtype: np.dtype) -> None:
+  """Refuses to read what this machine cannot hold.
+
+  Raises:
+    MemoryError: It cannot; TensorStore would end the process.
+  """
+  size = _size(index) * np.dtype(dtype).itemsize
+  try:
+    np.empty(size, np.uint8)
+  except (MemoryError, ValueError) as error:
+    raise MemoryError(
+        f'{key} has {size:,} bytes to be read at once, expected as many as '
+        'there is memory for: restore it on a mesh of more hosts, or on a '
+        'larger machine'
+    ) from error
+
+
 def place(array: Stored, target: jax.ShapeDtypeStruct) -> jax.Array:
   """Reads an array to where it shall lie: each process only its shards.
 

@@ -68,6 +68,8 @@ class NativeArray(stored.Stored):
     self.dtype = np.dtype(self._store.dtype.numpy_dtype)
     if self._is_bfloat16 and self.dtype == np.uint16:
       self.dtype = np.dtype(ml_dtypes.bfloat16)
+    pieces = self._store.chunk_layout.read_chunk.shape
+    stored.check_pieces(self.key, shape=self.shape, pieces=pieces)
 
   def read(self, index: stored.Index) -> np.ndarray:
     """Returns a part; reads the pieces of the file that hold it.
@@ -75,6 +77,7 @@ class NativeArray(stored.Stored):
     Raises:
       steps.NotACheckpointError: Pieces are missing or cut off.
     """
+    stored.check_memory(self.key, index, self.dtype)
     try:
       part = self._store[index].read().result()
     except ValueError as error:  # TensorStore raises nothing narrower.

@@ -3,6 +3,7 @@
 """A stranger's checkpoint is read inside its own folder and nowhere else."""
 
 import os
+import pathlib
 import shutil
 
 import numpy as np
@@ -224,6 +225,47 @@ def test_name_of_an_orbax_array_that_is_a_path_out_is_refused(tmp_path):
   metadata = path / 'state' / '_METADATA'
   metadata.write_text(metadata.read_text().replace('"w"', '"../../w"'))
   _refusal(path)
+
+
+def _checksum(data):
+  """CRC-32C, as a manifest of OCDBT ends with."""
+  total = 0xFFFFFFFF
+  for byte in data:
+    total ^= byte
+    for _ in range(8):
+      total = (total >> 1) ^ (0x82F63B78 if total & 1 else 0)
+  return (total ^ 0xFFFFFFFF).to_bytes(4, 'little')
+
+
+@pytest.mark.parametrize('is_absolute', [False, True])
+def test_file_that_a_manifest_names_outside_of_its_folder_is_not_read(
+    tmp_path, is_absolute
+):
+  folder, evil = tmp_path / 'a', tmp_path / 'b'
+  store = {'driver': 'ocdbt', 'base': f'file://{folder}/'}
+  uncompressed = {'config': {'compression': None, 'max_inline_value_bytes': 0}}
+  kvstore = tensorstore.KvStore.open(store | uncompressed).result()
+  kvstore.write('key', bytes(SECRET)).result()
+  data = (folder / 'manifest.ocdbt').read_bytes()
+  (file,) = (folder / 'd').iterdir()
+  name = f'd/{file.name}'
+  assert data.endswith(_checksum(data[:-4]))
+  assert data.count(name.encode()) == 1
+  out = '../' + 'x' * (len(name) - 3)
+  if is_absolute:
+    out = f'/tmp/{tmp_path.name}'.ljust(len(name), 'x')[: len(name)]
+  data = data[:-4].replace(name.encode(), out.encode())
+  evil.mkdir()
+  (evil / 'manifest.ocdbt').write_bytes(data + _checksum(data))
+  file.rename(out if is_absolute else evil / out)
+  try:
+    kvstore = tensorstore.KvStore.open(
+        {'driver': 'ocdbt', 'base': f'file://{evil}/'}
+    ).result()
+    with pytest.raises(ValueError, match='Invalid key'):
+      kvstore.read('key').result()
+  finally:
+    (pathlib.Path(out) if is_absolute else evil / out).unlink()
 
 
 def test_nothing_is_written_into_a_checkpoint_that_is_read(tmp_path):

@@ -15,6 +15,7 @@ import pytest
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import restoring
 from t5wild.checkpoints import steps
+from t5wild.checkpoints import stored
 from t5wild.checkpoints import t5x_import
 from t5wild.checkpoints import t5x_index
 from t5wild.checkpoints import transforms
@@ -295,6 +296,24 @@ def test_huge_index_is_refused_unread(tmp_path):
   with open(path / 'checkpoint', 'ab') as file:
     file.truncate(2**33)  # Sparse: it takes no space.
   assert str(2**33) in _refusal(path)
+
+
+@pytest.mark.parametrize('chunks', [[2**40, 8], [16, 9]])
+def test_piece_that_claims_to_be_larger_than_its_array_is_refused(
+    tmp_path, chunks
+):
+  path = _write(tmp_path)
+  metadata = path / KERNEL_FOLDER / '.zarray'
+  metadata.write_text(
+      metadata.read_text().replace('"chunks":[16,8]', f'"chunks":{chunks}')
+  )
+  assert 'none larger than the array' in _refusal(path)
+
+
+def test_array_that_no_memory_holds_is_refused_before_it_is_read():
+  index = (slice(0, 2**40), slice(0, 2**20))
+  with pytest.raises(MemoryError, match=r'target/w has 4,611,686,.*expected'):
+    stored.check_memory('target/w', index, np.float32)
 
 
 def test_piece_of_a_claimed_huge_array_is_looked_for_briefly(tmp_path):
