@@ -27,6 +27,7 @@ _LAST_WORDS_SECONDS = 1.0
 PASSED_ON = {
     signal.SIGTERM: signal.SIGTERM,
     signal.SIGUSR1: signal.SIGTERM,  # sbatch --signal=B:USR1@120
+    signal.SIGHUP: signal.SIGTERM,  # the terminal is gone
     signal.SIGINT: signal.SIGINT,
 }
 
@@ -146,7 +147,10 @@ class Supervisor:
   def run(self) -> int:
     """Runs until it is done or given up; returns the exit code."""
     previous = {
-        number: signal.signal(number, self._on_signal) for number in PASSED_ON
+        number: signal.signal(number, self._on_signal)
+        for number in PASSED_ON
+        # nohup and a shell's background jobs ignore some, and go on doing so.
+        if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
       return self._run()
@@ -175,6 +179,7 @@ class Supervisor:
       )  # fmt: skip
       self._away.notify('restart', f'{ended.failure}\n{decision.verdict}')
       if not self._sleep(decision.delay_seconds):
+        self._stopping = True
         return self._stop(ended, 'Stopped, as asked, between two attempts.')
 
   def _stop(self, ended: restarts.Ended, verdict: str) -> int:

@@ -20,7 +20,7 @@ from tests.faults import supervised
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiprocess]
 # watchdog.Watchdog.min_seconds of the recipe.
-_HANG_SECONDS = 5.0
+_HANG_SECONDS = 8.0
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_with_the_watchdog_off_a_stopped_process_stops_the_run_for_good(start):
   run = start(watchdog__Watchdog__multiple='None')
   run.wait_for_step()
   run.send(1, signal.SIGSTOP)
-  time.sleep(3 * _HANG_SECONDS)
+  time.sleep(2 * _HANG_SECONDS)
   assert not [e for e in run.events() if e.name == 'supervisor/detected']
   os.kill(run.sign(1).pid, signal.SIGKILL)
 

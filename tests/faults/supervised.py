@@ -144,10 +144,11 @@ def losses(folder) -> dict[int, float]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Seconds:
-  """How long what took, after a fault."""
+  """How long what took: after a fault, and from a start to its first step."""
 
   detected: float
   next_step: float
+  start: float
 
 
 def seconds_after(run: SupervisedRun, fault: float) -> Seconds:
@@ -168,7 +169,11 @@ def seconds_after(run: SupervisedRun, fault: float) -> Seconds:
       for r in records.read_records(run.folder / 'metrics.jsonl')
       if r.name == 'train/loss' and r.seconds > started[0]
   ]
-  return Seconds(detected=min(seen) - fault, next_step=min(again) - fault)
+  return Seconds(
+      detected=min(seen) - fault,
+      next_step=min(again) - fault,
+      start=min(again) - started[0],
+  )
 
 
 def tell(capsys, name: str, run: SupervisedRun, fault: float) -> Seconds:
@@ -179,6 +184,7 @@ def tell(capsys, name: str, run: SupervisedRun, fault: float) -> Seconds:
       'ends': run.exits(),
       'detected_seconds': round(seconds.detected, 2),
       'next_step_seconds': round(seconds.next_step, 2),
+      'of_which_start_seconds': round(seconds.start, 2),
   }
   with capsys.disabled():
     sys.stdout.write(f'\n{json.dumps(row)}\n')

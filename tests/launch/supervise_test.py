@@ -142,7 +142,9 @@ def test_with_no_grace_for_peers_a_group_waits_for_the_stuck_one(tmp_path):
   assert time.monotonic() - start > 1.4
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(
+    'number', [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP]
+)
 def test_a_request_to_stop_is_passed_on_and_nothing_is_restarted(
     number, tmp_path
 ):
@@ -156,6 +158,33 @@ def test_a_request_to_stop_is_passed_on_and_nothing_is_restarted(
   assert process.wait(30) == exit_codes.PREEMPTED.code
   assert (tmp_path / 'saved').exists()
   assert _events(tmp_path) == ['attempt', 'exit/preempted', 'stopped']
+
+
+def test_a_request_to_stop_between_two_attempts_is_heard(tmp_path):
+  process = _start(
+      tmp_path, f'touch {tmp_path}/up$$; exit 9', '--first_delay_seconds=60',
+      '--max_delay_seconds=60',
+  )  # fmt: skip
+  while len(list(tmp_path.glob('up*'))) < 2:
+    assert process.poll() is None
+    time.sleep(0.02)
+  time.sleep(0.3)
+  process.terminate()
+  assert process.wait(30) == exit_codes.PREEMPTED.code
+
+
+def test_a_supervisor_under_nohup_survives_its_terminal(tmp_path):
+  process = subprocess.Popen(
+      [
+          'nohup', sys.executable, '-m', 't5wild.cli', 'supervise',
+          f'--run_dir={tmp_path / "run"}', '--', 'bash', '-c',
+          f'touch {tmp_path}/up; sleep 1',
+      ],
+      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+  )  # fmt: skip
+  _wait_for(tmp_path / 'up')
+  process.send_signal(signal.SIGHUP)
+  assert process.wait(30) == 0
 
 
 def test_who_does_not_stop_in_time_is_killed(tmp_path):
