@@ -174,7 +174,8 @@ def read_structure(checkpoint: str) -> dict[str, StoredArray]:
         stored_lib.check_pieces(
             key, shape=leaf.shape or (), pieces=storage.chunk_shape
         )
-  except _DAMAGES as error:
+  # Orbax trusts what its description says.
+  except (*_DAMAGES, TypeError, AttributeError) as error:
     raise steps.NotACheckpointError(
         f'{folder} is damaged: {_first_line(error)}, expected every array that '
         'its description names: copy it again, or take another one'
