@@ -48,6 +48,7 @@ _CORE = [
     'packaging>=24,<28',
     'plotly>=6,<8',
     'pyarrow>=18,<27',
+    'rich>=13.7,<16',
     'sentencepiece>=0.2,<0.3',
     'seqio>=0.0.20,<0.1',
     'tensorboard>=2.20,<3',

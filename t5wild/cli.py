@@ -71,6 +71,10 @@ COMMANDS = {
         module='t5wild.reports.run_report',
         summary='write a page that shows a run, while it goes on or afterwards',
     ),
+    'watch': Command(
+        module='t5wild.reports.watch',
+        summary='show a run in the terminal, or as a live page, as it goes on',
+    ),
     'convert': Command(
         module='t5wild.convert',
         summary='make a checkpoint of T5X one of t5wild, scanned or not',

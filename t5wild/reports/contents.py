@@ -106,10 +106,10 @@ def read_contents(
     missing.append('nothing tells where the wall time went')
   events = events_lib.read_events(history)
   events += [event for finding in findings for event in finding.events]
-  is_running = _is_running(history, texts, now)
+  is_running = is_alive(history, texts, now=now)
   return Contents(
       name=os.path.basename(os.path.abspath(path)),
-      state=_state(history, texts, is_running=is_running, now=now),
+      state=state_of(history, texts, is_running=is_running, now=now),
       is_running=is_running,
       facts=_facts(history, texts, spent),
       findings=findings,
@@ -125,17 +125,19 @@ def read_contents(
   )
 
 
-def _is_running(
-    history: history_lib.History, texts: run_texts.Texts, now: float
+def is_alive(
+    history: history_lib.History, texts: run_texts.Texts, *, now: float
 ) -> bool:
-  if history.ended is not None or _is_done(history, texts):
+  """Whether the run goes on, as far as its records tell."""
+  if history.ended is not None or is_done(history, texts):
     return False
   return now - history.last_seconds < max(
       _ALIVE_SECONDS, 5 * _usual_seconds(history)
   )
 
 
-def _is_done(history: history_lib.History, texts: run_texts.Texts) -> bool:
+def is_done(history: history_lib.History, texts: run_texts.Texts) -> bool:
+  """Whether the run has come to its last step."""
   return texts.total_steps is not None and (
       history.last_step >= texts.total_steps
   )
@@ -149,19 +151,20 @@ def _usual_seconds(history: history_lib.History) -> float:
   return float(np.median(np.abs(np.diff(longest.seconds))))
 
 
-def _state(
+def state_of(
     history: history_lib.History,
     texts: run_texts.Texts,
     *,
     is_running: bool,
     now: float,
 ) -> str:
+  """How far the run is, and whether it goes on, in one line."""
   of = f' of {texts.total_steps:,}' if texts.total_steps is not None else ''
   where = f'step {history.last_step:,}{of}'
   ago = findings_lib.duration(max(0.0, now - history.last_seconds))
   if is_running:
     return f'running: {where}, last record {ago} ago'
-  if _is_done(history, texts):
+  if is_done(history, texts):
     return f'finished: {where}'
   if history.ended is not None:
     return f'ended in order at {where}'

@@ -214,20 +214,49 @@ def read_history(path: str) -> History:
   Raises:
     NoRunError: there is none, or nothing in it.
   """
-  run = run_dir_lib.RunDir(path)
-  _check(run)
-  if os.path.isfile(run.metrics_jsonl):
-    columns = record_columns.read_columns(run.metrics_jsonl)
-    if columns.by_name:
-      return History(
-          path=run.path,
-          columns={**columns.by_name, **held_out.read_columns(run.path)},
-          source='records',
-          num_broken_lines=columns.num_broken_lines,
-          texts=_texts_beside(run),
-          hosts=_other_hosts(run),
-          events=_events(run),
-      )
+  return Reader(path).read(is_last=True)
+
+
+class Reader:
+  """Reads a run again and again, and of its records only what is new."""
+
+  def __init__(self, path: str):
+    """Looks whether there is something to read.
+
+    Raises:
+      NoRunError: there is no such folder.
+    """
+    self._run = run_dir_lib.RunDir(path)
+    _check(self._run)
+    self._follower = record_columns.Follower(self._run.metrics_jsonl)
+
+  def read(self, *, is_last: bool = False) -> History:
+    """The run as it is now.
+
+    Args:
+      is_last: whether a half line at the end is told as broken; else it is
+        taken for one that is being written.
+
+    Raises:
+      NoRunError: there is nothing in it yet.
+    """
+    run = self._run
+    if os.path.isfile(run.metrics_jsonl):
+      columns = self._follower.read(is_last=is_last)
+      if columns.by_name:
+        return History(
+            path=run.path,
+            columns={**columns.by_name, **held_out.read_columns(run.path)},
+            source='records',
+            num_broken_lines=columns.num_broken_lines,
+            texts=_texts_beside(run),
+            hosts=_other_hosts(run),
+            events=_events(run),
+        )
+    return _from_event_files(run)
+
+
+def _from_event_files(run: run_dir_lib.RunDir) -> History:
   try:
     events = event_files.read_events(run.path)
   except ModuleNotFoundError as error:

@@ -41,8 +41,16 @@ _WIDE = ('loss',)
 _LEVELS = {'bad': 'Wrong', 'warning': 'Look', 'note': 'Note'}
 
 
-def page(contents: contents_lib.Contents) -> str:
-  """The whole page."""
+def page(
+    contents: contents_lib.Contents, *, reload_seconds: int | None = None
+) -> str:
+  """The whole page.
+
+  Args:
+    contents: of the run.
+    reload_seconds: how often a page that is served asks for itself anew; None =
+      never.
+  """
   library = packed_library()
   return ''.join([
       '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n',
@@ -59,7 +67,9 @@ def page(contents: contents_lib.Contents) -> str:
       _settings(contents.texts.settings),
       _environment(contents.texts),
       _missing(contents),
-      f'<script type="application/json" id="data">{_data(contents)}</script>\n',
+      '<script type="application/json" id="data">',
+      _data(contents, reload_seconds),
+      '</script>\n',
       (
           f'<script type="application/octet-stream" id="library">{library}'
           '</script>\n'
@@ -296,10 +306,11 @@ def _missing(contents: contents_lib.Contents) -> str:
   )
 
 
-def _data(contents: contents_lib.Contents) -> str:
+def _data(contents: contents_lib.Contents, reload_seconds: int | None) -> str:
   """What the script draws, as JSON that cannot end the script's element."""
   heat = contents.heat_map
   value = {
+      'reload_seconds': reload_seconds,
       'clock': [
           [int(step) for step in contents.clock[0]],
           [round(float(hours), 5) for hours in contents.clock[1]],

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import dataclasses
 import os
+from typing import BinaryIO
 
 import numpy as np
 
@@ -73,19 +74,64 @@ def read_columns(path: str | os.PathLike[str], *, host: int = 0) -> Columns:
   Raises:
     OSError: the file cannot be read.
   """
-  parts: dict[str, list[_Part]] = {}
-  broken = 0
-  for block in _blocks(path):
-    columns = _cut_up(block, host=host)
+  return Follower(path, host=host).read(is_last=True)
+
+
+class Follower:
+  """Reads a file that grows, each part of it once."""
+
+  def __init__(self, path: str | os.PathLike[str], *, host: int = 0):
+    """Reads nothing yet.
+
+    Args:
+      path: of a metrics.jsonl, which need not be there yet.
+      host: the process whose records are read.
+    """
+    self._path = path
+    self._host = host
+    self._forget()
+
+  def _forget(self) -> None:
+    self._place = 0
+    self._parts: dict[str, list[_Part]] = {}
+    self._broken = 0
+
+  def read(self, *, is_last: bool = False) -> Columns:
+    """All records until now.
+
+    Args:
+      is_last: whether a line without an end is judged as it stands; else it is
+        left for the next time.
+
+    Raises:
+      OSError: the file cannot be read.
+    """
+    with open(self._path, 'rb') as file:
+      if os.fstat(file.fileno()).st_size < self._place:
+        self._forget()  # another file of the same name
+      file.seek(self._place)
+      for block in _blocks(file):
+        if not block.endswith(b'\n') and not is_last:
+          break
+        self._add(block)
+        self._place += len(block)
+    for name, parts in self._parts.items():
+      self._parts[name] = [_merged(parts)]
+    return Columns(
+        by_name={
+            name: _column(name, part)
+            for name, (part,) in self._parts.items()
+        },
+        num_broken_lines=self._broken,
+    )
+
+  def _add(self, block: bytes) -> None:
+    columns = _cut_up(block, host=self._host)
     if columns is None:
-      columns, skipped = _line_by_line(block, host=host)
-      broken += skipped
+      columns, skipped = _line_by_line(block, host=self._host)
+      self._broken += skipped
     for name, part in columns.items():
-      parts.setdefault(name, []).append(part)
-  return Columns(
-      by_name={name: _joined(name, found) for name, found in parts.items()},
-      num_broken_lines=broken,
-  )
+      self._parts.setdefault(name, []).append(part)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,9 +144,20 @@ class _Part:
   values: np.ndarray
 
 
-def _joined(name: str, parts: list[_Part]) -> Column:
+def _column(name: str, part: _Part) -> Column:
   return Column(
       name=name,
+      unit=part.unit,
+      steps=part.steps,
+      seconds=part.seconds,
+      values=part.values,
+  )
+
+
+def _merged(parts: list[_Part]) -> _Part:
+  if len(parts) == 1:
+    return parts[0]
+  return _Part(
       unit=parts[-1].unit,
       steps=np.concatenate([part.steps for part in parts]),
       seconds=np.concatenate([part.seconds for part in parts]),
@@ -108,16 +165,15 @@ def _joined(name: str, parts: list[_Part]) -> Column:
   )
 
 
-def _blocks(path: str | os.PathLike[str]) -> Iterator[bytes]:
-  """The file in pieces of whole lines; what follows the last line end, too."""
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+  """What follows in pieces of whole lines; at last, what has no line end."""
   rest = b''
-  with open(path, 'rb') as file:
-    while piece := file.read(_BLOCK_BYTES):
-      piece = rest + piece
-      end = piece.rfind(b'\n') + 1
-      rest = piece[end:]
-      if end:
-        yield piece[:end]
+  while piece := file.read(_BLOCK_BYTES):
+    piece = rest + piece
+    end = piece.rfind(b'\n') + 1
+    rest = piece[end:]
+    if end:
+      yield piece[:end]
   if rest:
     yield rest
 

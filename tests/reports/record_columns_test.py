@@ -106,3 +106,29 @@ def test_blocks_give_the_same_columns_as_the_whole(tmp_path, monkeypatch):
   path.write_text(''.join(map(records_lib.to_line, _records(300))))
   monkeypatch.setattr(record_columns, '_BLOCK_BYTES', 1000)
   _assert_same(path)
+
+
+def test_a_file_that_grows_is_read_on_and_a_half_line_waits(tmp_path):
+  lines = list(map(records_lib.to_line, _records(60)))
+  path = tmp_path / 'metrics.jsonl'
+  follower = record_columns.Follower(path)
+  data = ''.join(lines).encode()
+  for size in (0, 10, len(data) // 2, len(data) // 2 + 7, len(data)):
+    path.write_bytes(data[:size])
+    found = follower.read()
+    whole = data[: data[:size].rfind(b'\n') + 1]
+    path.write_bytes(whole)
+    expected = record_columns.read_columns(path)
+    assert list(found.by_name) == list(expected.by_name)
+    for name, column in expected.by_name.items():
+      np.testing.assert_array_equal(found.by_name[name].values, column.values)
+    assert found.num_broken_lines == 0
+
+
+def test_a_file_that_was_replaced_by_a_shorter_one_is_read_anew(tmp_path):
+  path = tmp_path / 'metrics.jsonl'
+  follower = record_columns.Follower(path)
+  path.write_text(''.join(map(records_lib.to_line, _records(50))))
+  follower.read()
+  path.write_text(records_lib.to_line(records_lib.Record(1, 2.0, 0, 'x', 3.0)))
+  assert list(follower.read().by_name) == ['x']

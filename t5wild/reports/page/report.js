@@ -255,8 +255,7 @@ function listen() {
   const range = document.getElementById('smoothing');
   range.addEventListener('input', () => {
     view.smoothing = Number(range.value);
-    document.getElementById('smoothing-value').textContent =
-      view.smoothing ? view.smoothing.toFixed(2) : 'off';
+    showSmoothing();
     redrawAll();
   });
   document.getElementById('axis').addEventListener('change', event => {
@@ -269,6 +268,33 @@ function listen() {
   document.querySelectorAll('button[data-step]').forEach(button => {
     button.addEventListener('click', () => lookAt(Number(button.dataset.step)));
   });
+}
+
+// A served page comes anew while it is looked at as it came: not zoomed in.
+function keepLive() {
+  if (!data.reload_seconds) return;
+  setInterval(() => {
+    if (!view.range && document.visibilityState === 'visible') {
+      sessionStorage.setItem('view', JSON.stringify(
+        {smoothing: view.smoothing, axis: view.axis}));
+      location.reload();
+    }
+  }, 1000 * data.reload_seconds);
+}
+
+function recallView() {
+  if (!data.reload_seconds) return;
+  Object.assign(view, JSON.parse(sessionStorage.getItem('view') || '{}'));
+  const range = document.getElementById('smoothing');
+  if (!range) return;
+  range.value = view.smoothing;
+  document.getElementById('axis').value = view.axis;
+  showSmoothing();
+}
+
+function showSmoothing() {
+  document.getElementById('smoothing-value').textContent =
+    view.smoothing ? view.smoothing.toFixed(2) : 'off';
 }
 
 // Zooms to a tenth of the run around a step.
@@ -323,6 +349,8 @@ async function loadLibrary() {
 
 async function main() {
   listenToTheme();
+  recallView();
+  keepLive();
   let isThere = false;
   try {
     isThere = await loadLibrary();
