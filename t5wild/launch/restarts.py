@@ -148,7 +148,11 @@ def _place(end: Ended) -> str:
 
 def _is_crash_loop(policy: Policy, history: Sequence[Ended]) -> bool:
   recent = history[-policy.crash_loop :]
-  if len(recent) < policy.crash_loop or not recent[-1].failure.kind.is_failure:
+  kind = recent[-1].failure.kind
+  # Who lost a peer waits for it: a host may take its time to come back.
+  if len(recent) < policy.crash_loop or kind is failures.LOST_PEER:
+    return False
+  if not kind.is_failure:
     return False
   return len({(end.failure.signature(), end.step) for end in recent}) == 1
 

@@ -202,6 +202,35 @@ def _is_alive(pid: int) -> bool:
   return True
 
 
+def test_two_hosts_with_a_supervisor_each_find_together_again(
+    start, undisturbed, tmp_path
+):
+  """Both on this machine; they share MODEL_DIR and the coordinator's port."""
+  address = f'127.0.0.1:{multiprocess.free_port()}'
+  hosts = [
+      start(
+          processes=1,
+          MODEL_DIR=tmp_path / 'shared',
+          extra={
+              'JAX_COORDINATOR_ADDRESS': address,
+              'JAX_PROCESS_COUNT': '2',
+              'JAX_PROCESS_INDEX': str(index),
+          },
+      )
+      for index in (0, 1)
+  ]
+  while supervised.STEP not in supervised.losses(tmp_path / 'shared'):
+    assert hosts[0].process.poll() is None, hosts[0].log.read_text()
+    time.sleep(0.02)
+  hosts[1].send(1, signal.SIGKILL)
+  for host in hosts:
+    assert host.wait() == 0, host.log.read_text()
+  assert hosts[1].exits() == ['killed', 'done']
+  assert hosts[0].exits()[-1] == 'done'
+  assert set(hosts[0].exits()) <= {'lost_peer', 'hang', 'done'}
+  assert supervised.losses(tmp_path / 'shared') == undisturbed
+
+
 def test_a_wrong_recipe_is_told_and_not_started_again(start):
   run = start(network__T5Config__emb_dmi=32)
   assert run.wait() == exit_codes.BAD_CONFIG.code

@@ -55,9 +55,20 @@ class SupervisedRun:
       *,
       flags: Sequence[str] = (),
       first: Sequence[str] = (),
+      processes: int = 2,
+      extra: Mapping[str, str] | None = None,
       **bindings,
   ):
-    """Starts it; `first` comes before the command, as a wrapper does."""
+    """Starts it.
+
+    Args:
+      folder: of signs and events, and MODEL_DIR unless that is bound.
+      flags: of the supervisor.
+      first: comes before the command, as a wrapper does.
+      processes: on this host.
+      extra: environment variables.
+      **bindings: of gin; `__` stands for a dot.
+    """
     self.folder = folder
     self.run_dir = run_dir_lib.RunDir(str(folder))
     self.log = folder.with_suffix('.log')
@@ -65,11 +76,12 @@ class SupervisedRun:
       self.process = subprocess.Popen(
           [
               sys.executable, '-m', 't5wild.cli', 'supervise',
-              '--processes=2', '--stop_seconds=60',
+              f'--processes={processes}', '--stop_seconds=60',
+              f'--run_dir={folder}',
               f'--node_ledger={folder.parent / "nodes.jsonl"}', *flags, '--',
               *first, *train_command(folder, bindings),
           ],
-          env=environment(),
+          env={**environment(), **(extra or {})},
           stdout=log,
           stderr=subprocess.STDOUT,
       )  # fmt: skip

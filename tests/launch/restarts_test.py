@@ -44,6 +44,12 @@ def test_another_step_or_error_between_is_no_crash_loop(other):
   assert restarts.decide(_POLICY, [_ended(), other, _ended(), _ended()]).restart
 
 
+def test_who_waits_for_a_lost_peer_is_in_no_crash_loop_but_not_for_ever():
+  ends = [_ended(failures.LOST_PEER, step=None)] * 9
+  assert restarts.decide(_POLICY, ends).restart
+  assert not restarts.decide(_POLICY, ends + ends[:1]).restart
+
+
 def test_with_the_detector_off_the_same_crash_goes_on():
   policy = restarts.Policy(crash_loop=1000, max_without_progress=1000)
   assert restarts.decide(policy, [_ended()] * 500).restart
