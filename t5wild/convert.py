@@ -149,6 +149,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
   arguments.source = arguments.source or arguments.run
   if arguments.source is None:
     parser.error('expected --from=CHECKPOINT, or --run=MODEL_DIR')
+  if arguments.to_format != 'hf':
+    for name in ('activation', 'family'):
+      if getattr(arguments, name) is not None:
+        parser.error(f'--{name} is for --to_format=hf: give that too')
   return arguments
 
 
