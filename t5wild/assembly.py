@@ -37,6 +37,7 @@ from t5wild.trainer import recall
 from t5wild.trainer import run_actions
 from t5wild.trainer import run_sinks
 from t5wild.vitals import time_ledgers
+from t5wild.vitals import environment
 
 
 def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
@@ -241,6 +242,11 @@ class _Session:
         self._plan.summarize_config_fn(
             self._plan.model_dir, self._metrics, self._first_step
         )
+      environment.write(
+          self._run_dir,
+          devices=[device.device_kind for device in jax.devices()],
+          num_processes=jax.process_count(),
+      )
 
   def fit(self, ahead: compile_ahead.CompileAhead) -> int:
     """Runs the loop with the step compiled ahead; returns the last step."""

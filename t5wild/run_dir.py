@@ -62,6 +62,11 @@ class RunDir:
     return self.join('model-info.txt')
 
   @property
+  def environment_json(self) -> str:
+    """What the newest process runs on and with: hardware, versions."""
+    return self.join('environment.json')
+
+  @property
   def metrics_jsonl(self) -> str:
     """All records of process 0, one JSON object a line."""
     return self.join('metrics.jsonl')

@@ -15,6 +15,7 @@ from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
 from t5wild.reports import contents as contents_lib
 from t5wild.reports import history as history_lib
+from t5wild.reports import html_document
 from t5wild.reports import html_page
 from t5wild.reports import markdown_page
 from t5wild.reports import picture
@@ -47,10 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
   for finding in contents.findings:
     sys.stdout.write(f'{finding.text}\n')
   sys.stdout.write(f'{contents.state}\n')
-  if 'html' in outputs and html_page.packed_library() is None:
+  if 'html' in outputs and html_document.packed_library() is None:
     sys.stderr.write(
         'The page has no curves: plotly is not installed. '
-        f'Do: {html_page.INSTALL}\n'
+        f'Do: {html_document.INSTALL}\n'
     )
   sys.stdout.writelines(f'{path}\n' for path in outputs.values())
   return exit_codes.DONE.code

@@ -17,9 +17,6 @@ from t5wild.reports import held_out
 from t5wild.reports import history as history_lib
 from t5wild.reports import redaction
 
-# A run writes here what it ran on and with; a mapping of names to texts,
-# numbers or mappings.
-ENVIRONMENT = 'environment.json'
 _TOTAL_STEPS = ('train_script.train.total_steps', 'TRAIN_STEPS')
 _MESH = re.compile(r'mesh: (.+)')
 _PARAMETERS = re.compile(r'parameters: ([\d,]+)')
@@ -172,16 +169,16 @@ def _some(samples: list[Sample]) -> list[Sample]:
 def _environment(
     run: run_dir_lib.RunDir, missing: list[str]
 ) -> dict[str, str]:
-  text = _text(run.join(ENVIRONMENT))
+  text = _text(run.environment_json)
   if text is None:
     missing.append(
-        f'no {ENVIRONMENT}: hardware, versions and host are not known'
+        'no environment.json: hardware, versions and host are not known'
     )
     return {}
   try:
     return dict(_flat(json.loads(text), ''))
   except ValueError:
-    missing.append(f'{ENVIRONMENT} is torn or no JSON')
+    missing.append('environment.json is torn or no JSON')
     return {}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from t5wild import cli
 from t5wild import exit_codes
-from t5wild.reports import html_page
+from t5wild.reports import html_document
 from t5wild.reports import run_report
 from tests.reports import chromium
 from tests.reports import made_runs
@@ -109,11 +109,11 @@ def test_markdown_and_picture_stand_side_by_side(faulty_run, tmp_path):
 def test_without_plotly_the_page_says_what_to_install(
     faulty_run, monkeypatch, capsys
 ):
-  monkeypatch.setattr(html_page, 'packed_library', lambda: None)
+  monkeypatch.setattr(html_document, 'packed_library', lambda: None)
   page = _page(faulty_run)
-  assert html_page.INSTALL in page
+  assert html_document.INSTALL in page
   assert 'NaN from step 940 on' in page
-  assert html_page.INSTALL in capsys.readouterr().err
+  assert html_document.INSTALL in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
