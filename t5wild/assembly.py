@@ -26,6 +26,7 @@ from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import agreement
 from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import compile_ahead
+from t5wild.trainer import dry_run
 from t5wild.trainer import evaluation
 from t5wild.trainer import inference_evaluation
 from t5wild.trainer import initializer
@@ -124,7 +125,7 @@ def _dry_run(plan, data, info, trainer) -> None:
   with _as_bad_plan():
     start = time.perf_counter()
     compiled = trainer.compile_train(data.abstract_batch())
-  model_info.print_dry_run(
+  dry_run.print_page(
       info,
       batch_bytes=data.batch_bytes() // plan.partitioner.data_mesh_size,
       compiled=compiled,

@@ -9,7 +9,6 @@ from typing import Any
 
 from absl import logging
 import flax
-import gin
 import jax
 
 from t5wild import hardware
@@ -64,6 +63,11 @@ class ModelInfo:
     """Elements of the model's parameters."""
     return sum(v.size for v in self.variables if v.is_parameter)
 
+  @property
+  def mesh_text(self) -> str:
+    """Every axis of the mesh and its size."""
+    return ' x '.join(f'{axis} {size}' for axis, size in self.mesh.items())
+
   def bytes_by_kind(self) -> dict[str, int]:
     """Bytes per device of parameters, optimiser state and gradients."""
     parameters = [v for v in self.variables if v.is_parameter]
@@ -79,7 +83,7 @@ class ModelInfo:
 
   def text(self) -> str:
     """The whole description, a line an array."""
-    lines = [f'mesh: {_mesh_text(self.mesh)}', '']
+    lines = [f'mesh: {self.mesh_text}', '']
     width = max(len(v.name) for v in self.variables)
     for v in self.variables:
       lines.append(
@@ -142,58 +146,8 @@ def write(info: ModelInfo, run_dir: run_dir_lib.RunDir) -> None:
   logging.info(
       '%s parameters on %d x %s, mesh %s; details in %s',
       f'{info.num_parameters:,}', math.prod(info.mesh.values()),
-      jax.devices()[0].device_kind, _mesh_text(info.mesh), path,
+      jax.devices()[0].device_kind, info.mesh_text, path,
   )
-
-
-def print_dry_run(
-    info: ModelInfo,
-    *,
-    batch_bytes: int,
-    compiled: Any,
-    compile_seconds: float,
-    stream: Any = None,
-) -> None:
-  """Prints what a run would be made of, and its operative config.
-
-  Args:
-    info: The state's description.
-    batch_bytes: Bytes of one device's rows of a batch.
-    compiled: The compiled train step.
-    compile_seconds: How long that took.
-    stream: Where to print; None means standard output.
-  """
-  lines = [
-      info.text().rstrip('\n'),
-      f'bytes per device, batch: {batch_bytes:,}',
-      *_compiled_memory(compiled),
-      f'(the step compiled in {compile_seconds:.1f} s on '
-      f'{jax.default_backend()}; nothing was trained or written)',
-      '',
-      'operative config:\n' + gin.operative_config_str(),
-  ]
-  print('\n'.join(lines), file=stream)
-
-
-def _compiled_memory(compiled: Any) -> list[str]:
-  """What the compiler says that a step needs on each device."""
-  memory = compiled.memory_analysis()
-  if memory is None:
-    return [
-        'bytes per device, activations: unknown, this backend does not tell'
-    ]
-  # Outputs that take over the donated state's memory are counted once.
-  total = (
-      memory.argument_size_in_bytes
-      + memory.output_size_in_bytes
-      - memory.alias_size_in_bytes
-      + memory.temp_size_in_bytes
-  )
-  return [
-      'bytes per device, temporary memory of the step (activations, gradients '
-      f'and work space, at its peak): {memory.temp_size_in_bytes:,}',
-      f'bytes per device, the step in all: {total:,}',
-  ]
 
 
 def step_cost(
@@ -251,7 +205,3 @@ def _shard_bytes(leaf, spec, mesh: Mapping[str, int]) -> int:
 
 def _itemsize(dtype: str) -> int:
   return jax.numpy.dtype(dtype).itemsize
-
-
-def _mesh_text(mesh: Mapping[str, int]) -> str:
-  return ' x '.join(f'{axis} {size}' for axis, size in mesh.items())

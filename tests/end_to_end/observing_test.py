@@ -91,10 +91,11 @@ def test_a_dry_run_prints_memory_by_kind_and_leaves_nothing(tmp_path):
       capture_output=True, text=True, check=True,
       timeout=runs.TIMEOUT_SECONDS,
   )  # fmt: skip
-  found = dict(
-      re.findall(r'bytes per device, (\w+)[^:]*: ([\d,]+)', done.stdout)
-  )
-  found = {kind: int(text.replace(',', '')) for kind, text in found.items()}
+  table = done.stdout.split('bytes per device:\n')[1].split('(the step')[0]
+  found = {
+      kind: int(text.replace(',', ''))
+      for text, kind in re.findall(r'^ +([\d,]+)  (\w+)', table, re.M)
+  }
   assert found.keys() == {
       'parameters', 'optimizer', 'gradients', 'batch', 'temporary', 'the'
   }
