@@ -21,6 +21,7 @@ from t5wild import training_plan
 from t5wild.checkpoints import manager
 from t5wild.data import datasets
 from t5wild.data import documents
+from t5wild.partitioning import distributed
 from t5wild.trainer import action_checks
 from t5wild.trainer import finite
 from t5wild.trainer import initializer
@@ -36,6 +37,11 @@ _FOR_THE_USER = (
     documents.CorruptTextError,
     training_plan.BadPlanError,
 )
+# Errors that say all there is to say, and how the process ends.
+_ENDS = {
+    manager.StateNotSavedError: exit_codes.DISK_FULL,
+    distributed.BarrierTimeoutError: exit_codes.LOST_PEER,
+}
 
 
 def train(  # noqa: PLR0913 -- T5X's signature
@@ -168,9 +174,9 @@ def run(argv: Sequence[str]) -> int:
   except finite.NotFiniteError as error:
     print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.NON_FINITE.code
-  except manager.StateNotSavedError as error:
+  except tuple(_ENDS) as error:
     print(command_line.message_of(error), file=sys.stderr)  # noqa: T201 -- the message is the product
-    return exit_codes.DISK_FULL.code
+    return _ENDS[type(error)].code
   except (ValueError, LookupError, OSError, TypeError) as error:
     if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):
       raise

@@ -14,10 +14,13 @@ import gin
 from gin import utils as gin_utils
 import pytest
 
+from t5wild import assembly
 from t5wild import command_line
+from t5wild import exit_codes
 from t5wild import train as train_module
 from t5wild import training_plan
 from t5wild.data import documents
+from t5wild.partitioning import distributed
 from t5wild.trainer import preemption
 
 
@@ -121,6 +124,22 @@ def test_corrupt_text_is_told_in_one_line_however_late(monkeypatch, capsys):
   assert train_module.run(['t5wild train']) == 2
   said = capsys.readouterr().err
   assert 'a.txt, line 3 is corrupt' in said
+
+
+@pytest.mark.parametrize('is_ready', [True, False])
+def test_who_waited_in_vain_for_another_process_has_lost_a_peer(
+    is_ready, monkeypatch, capsys
+):
+  def fail(*unused, **unused_too):
+    if is_ready:
+      train_module._ARGUMENTS_ARE_GOOD.set()
+    with assembly._as_bad_plan():
+      raise distributed.BarrierTimeoutError("'restore': missing: [1]")
+
+  _start_with(fail, monkeypatch)
+  code = train_module.run(['t5wild train'])
+  assert code == exit_codes.LOST_PEER.code
+  assert 'missing: [1]' in capsys.readouterr().err
 
 
 def test_an_error_nobody_foresaw_is_not_taken_for_a_bad_config(monkeypatch):

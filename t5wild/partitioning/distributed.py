@@ -7,6 +7,7 @@ Every wait has a name and a bound, and says who is missing when it ends.
 
 from collections.abc import Mapping
 import dataclasses
+import errno
 import glob
 import json
 import os
@@ -68,7 +69,7 @@ def start(
 
   Raises:
     ValueError: flags or variables that contradict each other or lack a part.
-    RuntimeError: the other processes did not come in time.
+    RuntimeError: the port is taken, or the others did not come in time.
   """
   if jax.distributed.is_initialized():
     return None
@@ -95,6 +96,7 @@ def start(
     logging.info('one process (%s)', processes or 'no launcher found')
     return None
   _check(processes)
+  _check_port(processes)
   _initialize(
       processes,
       environment,
@@ -179,6 +181,31 @@ def _initialize(processes, environment, timeout_seconds: float) -> None:
       processes.process_count,
       time.monotonic() - begin,
   )
+
+
+def _check_port(processes: environments.Processes) -> None:
+  """Refuses a port that another program listens on; only process 0 needs it.
+
+  JAX itself ends there without a word that a person could use.
+  """
+  number = processes.coordinator_address.rsplit(':', 1)[-1]
+  if processes.process_index != 0 or not number.isdigit():
+    return
+  port = int(number)
+  with socket.socket(socket.AF_INET) as probe:
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+      probe.bind(('', port))
+    except OSError as error:
+      if error.errno != errno.EADDRINUSE:
+        return  # Left to JAX: what cannot be probed may work.
+      raise RuntimeError(
+          f'Address already in use: port {port} of {processes.source} is taken '
+          'by another program on this host.\n'
+          'Expected a free port for process 0, where the others find it.\n'
+          'Choose another one in the coordinator address, or end that program '
+          f'(ss -ltnp | grep {port}).'
+      ) from error
 
 
 def _join_message(processes, timeout_seconds: float, cause) -> str:

@@ -3,12 +3,14 @@
 """Laws of several processes, with real ones over gloo."""
 
 import json
+import socket
 
 import jax
 import numpy as np
 import pytest
 
 from t5wild.partitioning import distributed
+from t5wild.partitioning import environments
 from tests import multiprocess
 
 # Two steps of a sharded least-squares fit; prints one JSON line.
@@ -220,3 +222,31 @@ def test_the_launcher_kills_what_does_not_end():
       'import time; time.sleep(600)', 2, timeout=1, check=False
   )
   assert [output.returncode for output in outputs] == [-9, -9]
+
+
+@pytest.mark.parametrize('address', ['127.0.0.1', '0.0.0.0'])
+def test_a_port_that_another_program_holds_is_refused_with_its_number(address):
+  with socket.socket() as squatter:
+    squatter.bind((address, 0))
+    squatter.listen()
+    port = squatter.getsockname()[1]
+    processes = environments.Processes(
+        source='flags', coordinator_address=f'localhost:{port}',
+        process_count=2, process_index=0,
+    )  # fmt: skip
+    with pytest.raises(RuntimeError, match=f'port {port}.*taken'):
+      distributed._check_port(processes)
+  # Of one that was closed a moment ago the system still keeps a trace.
+  distributed._check_port(processes)
+
+
+def test_only_process_0_needs_the_port():
+  with socket.socket() as squatter:
+    squatter.bind(('127.0.0.1', 0))
+    squatter.listen()
+    distributed._check_port(
+        environments.Processes(
+            source='flags', process_count=2, process_index=1,
+            coordinator_address=f'localhost:{squatter.getsockname()[1]}',
+        )
+    )  # fmt: skip
