@@ -26,6 +26,7 @@ from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import agreement
 from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import compile_ahead
+from t5wild.trainer import dry_run
 from t5wild.trainer import evaluation
 from t5wild.trainer import inference_evaluation
 from t5wild.trainer import initializer
@@ -36,6 +37,7 @@ from t5wild.trainer import preemption
 from t5wild.trainer import recall
 from t5wild.trainer import run_actions
 from t5wild.trainer import run_sinks
+from t5wild.vitals import environment
 from t5wild.vitals import time_ledgers
 
 
@@ -123,7 +125,7 @@ def _dry_run(plan, data, info, trainer) -> None:
   with _as_bad_plan():
     start = time.perf_counter()
     compiled = trainer.compile_train(data.abstract_batch())
-  model_info.print_dry_run(
+  dry_run.print_page(
       info,
       batch_bytes=data.batch_bytes() // plan.partitioner.data_mesh_size,
       compiled=compiled,
@@ -243,6 +245,11 @@ class _Session:
         self._plan.summarize_config_fn(
             self._plan.model_dir, self._metrics, self._first_step
         )
+      environment.write(
+          self._run_dir,
+          devices=[device.device_kind for device in jax.devices()],
+          num_processes=jax.process_count(),
+      )
 
   def fit(self, ahead: compile_ahead.CompileAhead) -> int:
     """Runs the loop with the step compiled ahead; returns the last step."""
