@@ -224,6 +224,7 @@ class _Session:
         trainer=trainer,
         metrics=self._metrics,
         dataset_state=self._feed.state_at,
+        first_step=initial.step,
     )
 
   def _check_actions(self) -> None:

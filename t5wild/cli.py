@@ -95,6 +95,10 @@ COMMANDS = {
         module='t5wild.cache',
         summary='write a task as files that runs read without it, exactly',
     ),
+    'samples': Command(
+        module='t5wild.samples',
+        summary='say what a step was trained on, and when a text was seen',
+    ),
     'supervise': Command(
         module='t5wild.launch.supervise',
         summary='run a command, and start it again where that is worth it',

@@ -9,6 +9,7 @@ import jax
 
 from t5wild import training_plan
 from t5wild.checkpoints import manager as checkpoint_manager
+from t5wild.data import ledger
 from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import run_actions
@@ -26,6 +27,7 @@ class TrainingSaves:
       trainer: Any,
       metrics: metrics_manager.MetricsManager,
       dataset_state: Callable[[], Mapping[str, Any] | None],
+      first_step: int,
   ):
     """Opens the checkpoint manager.
 
@@ -35,6 +37,7 @@ class TrainingSaves:
       metrics: Takes a record of each save.
       dataset_state: Tells this process's position after the batches trained
         on, not after those read ahead.
+      first_step: After which the run begins.
     """
     self._plan = plan
     self._trainer = trainer
@@ -47,13 +50,22 @@ class TrainingSaves:
           config=plan.checkpoint_cfg.save,
           on_event=self._record,
       )
+    self._samples = ledger.SampleLedger(
+        plan.model_dir,
+        batch_size=getattr(plan.train_dataset_cfg, 'batch_size', None),
+    )
+    self._note(first_step, dataset_state())
+
+  def _note(self, step: int, state: Mapping[str, Any] | None) -> None:
+    if jax.process_index() == 0:
+      self._samples.note(step, state)
 
   def save(self, step: int) -> None:
     """Starts an asynchronous save of the state."""
     if self._manager is not None:
-      self._manager.save(
-          step, self._trainer.train_state, dataset_state=self._dataset_state()
-      )
+      state = self._dataset_state()
+      self._manager.save(step, self._trainer.train_state, dataset_state=state)
+      self._note(step, state)
 
   def retry_is_due(self) -> bool:
     """Whether a save that failed should be tried again."""

@@ -36,7 +36,7 @@ _FLOORS = {
     'inference_state': 5.7, 'run_config': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
     'burn_in': 7, 'cache': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,
-    'interactive': 7, 'precompile': 7, 'tasks': 7, 'train': 7,
+    'interactive': 7, 'precompile': 7, 'samples': 7, 'tasks': 7, 'train': 7,
     'quickstart': 8,  # fills in macros, then runs the training binary
 }  # fmt: skip
 # These stand apart: what each may import of ours, itself always included.

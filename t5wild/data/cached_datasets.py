@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -105,6 +106,45 @@ class CachedDatasetConfig:
         pack=self.pack,
     )
     seed = _draw_seed() if self.seed is None else self.seed
+    caches, rates = self._open()
+    make_sources = functools.partial(self._make_sources, caches, layout)
+    sources = make_sources(seed)
+    rates = _record_rates(sources, rates)
+    division = cached_windows.divide(
+        sources, rates=rates, window_tokens=self.window_tokens
+    )
+
+    def make_windows(seed: int) -> cached_windows.Windows:
+      return cached_windows.Windows(
+          make_sources(seed),
+          rates=rates,
+          layout=layout,
+          seed=seed,
+          shuffle=self.shuffle,
+          division=division,
+      )
+
+    reader = cached_reader.CachedReader(
+        make_windows,
+        layout=layout,
+        data_layout=data_layout,
+        identity=_identity(
+            sources, rates, layout, division, shuffle=self.shuffle
+        ),
+        seed=seed,
+        seed_was_drawn=self.seed is None,
+        source=f'{"+".join(_names(caches))}:{self.split}',
+        on_changed_data=self.on_changed_data,
+    )
+    reader.skip(batches=start_batch)
+    return reader
+
+  def _make_sources(
+      self,
+      caches: Sequence[record_cache.RecordCache],
+      layout: model_rows.Layout,
+      seed: int,
+  ) -> list[cached_sources.CachedSource]:
     reading = cached_sources.Reading(
         features=layout.features,
         lengths=self.task_feature_lengths,
@@ -112,33 +152,11 @@ class CachedDatasetConfig:
         seed=seed,
         shuffle=self.shuffle,
     )
-    caches, rates = self._open()
-    sources = [cached_sources.CachedSource(cache, reading) for cache in caches]
-    rates = _record_rates(sources, rates)
-    division = cached_windows.divide(
-        sources, rates=rates, window_tokens=self.window_tokens
-    )
-    windows = cached_windows.Windows(
-        sources,
-        rates=rates,
-        layout=layout,
-        seed=seed,
-        shuffle=self.shuffle,
-        division=division,
-    )
-    reader = cached_reader.CachedReader(
-        windows,
-        layout=layout,
-        data_layout=data_layout,
-        identity=_identity(
-            sources, rates, layout, division, shuffle=self.shuffle
-        ),
-        seed=seed,
-        source=f'{"+".join(_names(caches))}:{self.split}',
-        on_changed_data=self.on_changed_data,
-    )
-    reader.skip(batches=start_batch)
-    return reader
+    return [cached_sources.CachedSource(cache, reading) for cache in caches]
+
+  def open_caches(self) -> list[record_cache.RecordCache]:
+    """The caches that are read, in the order of the sources of records."""
+    return self._open()[0]
 
   def make_eval_batches(
       self,

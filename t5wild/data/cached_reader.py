@@ -8,7 +8,7 @@ the batch, and a position two small numbers: any number of hosts, any batch
 size goes on from it, and nothing is read again. Neither TensorFlow nor seqio.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import concurrent.futures
 import logging
 from typing import Any
@@ -31,30 +31,35 @@ class CachedReader:
 
   def __init__(
       self,
-      windows: cached_windows.Windows,
+      make_windows: Callable[[int], cached_windows.Windows],
       *,
       layout: model_rows.Layout,
       data_layout: Any,
       identity: Mapping[str, str],
       seed: int,
+      seed_was_drawn: bool,
       source: str,
       on_changed_data: str = 'fail',
   ):
     """Reads nothing yet.
 
     Args:
-      windows: where rows come from.
+      make_windows: seed -> where rows come from.
       layout: what rows are made for.
       data_layout: batch_size, shard_id and num_shards of this host.
       identity: fingerprints of what decides the rows, by what they are of.
-      seed: of the order and of the objective, for messages.
+      seed: of the order and of the objective.
+      seed_was_drawn: whether no seed was asked for: that of a saved position
+        is then taken.
       source: what is read, for messages.
       on_changed_data: 'fail' or 'continue', for a position in other data.
     """
     argument_checks.check_divisible(
         data_layout.batch_size, num_shards=data_layout.num_shards
     )
-    self._windows = windows
+    self._make_windows = make_windows
+    self._windows = make_windows(seed)
+    self._seed_was_drawn = seed_was_drawn
     self._layout = layout
     self._batch_size = data_layout.batch_size
     share = self._batch_size // data_layout.num_shards
@@ -101,6 +106,11 @@ class CachedReader:
         name: np.concatenate([part[name] for part in parts])
         for name in parts[0]
     }
+
+  @property
+  def windows(self) -> cached_windows.Windows:
+    """Where rows come from."""
+    return self._windows
 
   def origins(self) -> list[np.ndarray]:
     """What the rows of the next batch are made of, without moving on.
@@ -183,6 +193,9 @@ class CachedReader:
           "one of caches ('cached'). Train on the data set of that run, or "
           'restore without the data state.'
       )
+    if self._seed_was_drawn and state['seed'] != self._seed:
+      self._seed = state['seed']
+      self._windows = self._make_windows(self._seed)
     own = {'seed': self._seed, **self._identity}
     differing = [key for key in own if state.get(key) != own[key]]
     if differing:

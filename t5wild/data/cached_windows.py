@@ -92,23 +92,34 @@ class Windows:
     self._shuffle = shuffle
     self._division = division
 
-  def make(self, number: int) -> Window:
-    """Makes a window."""
+  def records(self, number: int) -> list[np.ndarray]:
+    """What a window is made of; nothing is read.
+
+    Returns:
+      int64 [records, 4] of each source that it has: source, epoch and number
+      of the record, and its place in the endless order of the source.
+    """
     start, count = self._division.span(number)
     places = self._interleave.places(start, count=count)
-    parts, origins = [], []
+    found = []
     for index, source in enumerate(self._sources):
       counts = places.counts[places.sources == index]
-      if not counts.size:
-        continue
-      traced = source.examples(counts)
+      if counts.size:
+        epochs, numbers = source.numbers(counts)
+        found.append(
+            np.stack(
+                [np.full(counts.size, index), epochs, numbers, counts], axis=1
+            )
+        )
+    return found
+
+  def make(self, number: int) -> Window:
+    """Makes a window."""
+    parts, origins = [], []
+    for records in self.records(number):
+      traced = self._sources[records[0, 0]].examples(records[:, 3])
       parts.append(traced.examples)
-      epochs, numbers = source.numbers(counts)
-      origins.append(
-          np.stack(
-              [np.full(counts.size, index), epochs, numbers], axis=1
-          )[traced.origins]
-      )
+      origins.append(records[traced.origins, :3])
     examples = {
         name: rows_lib.stack([part[name] for part in parts])
         for name in self._layout.features

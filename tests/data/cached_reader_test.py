@@ -5,12 +5,10 @@
 import functools
 import json
 import time
-import types
 
 import numpy as np
 import pytest
 
-from t5wild import data
 from t5wild.data import cached_datasets
 from t5wild.data import objectives
 from t5wild.data import record_cache
@@ -35,16 +33,6 @@ def pair_cache(tmp_path_factory):
   root = tmp_path_factory.mktemp('pairs')
   caches.write(root, caches.pairs(2000))
   return root
-
-
-def _pairs(root, **changes):
-  return caches.config(
-      root,
-      objective=None,
-      task_feature_lengths={'inputs': 512, 'targets': 114},
-      window_tokens=1 << 17,
-      **changes,
-  )
 
 
 @pytest.fixture(scope='module')
@@ -142,7 +130,7 @@ def test_every_token_of_the_documents_is_read_once_an_epoch(text_cache):
 
 
 def test_each_pair_is_read_once_an_epoch_and_never_split(pair_cache):
-  reader = caches.reader(_pairs(pair_cache, batch_size=8))
+  reader = caches.reader(caches.pairs_config(pair_cache, batch_size=8))
   seen: list[tuple[int, int]] = []
   while len(seen) < 4100:
     origins = np.concatenate(reader.origins())
@@ -174,6 +162,18 @@ def test_epochs_come_in_other_orders_and_are_corrupted_afresh(text_cache):
   assert len(both) > 50
   # A record of a few tokens may by chance be corrupted alike.
   assert len(same) < len(both) / 4
+
+
+def test_a_seed_that_was_drawn_is_that_of_the_position(text_cache, monkeypatch):
+  seeds = iter([11, 22])
+  monkeypatch.setattr(cached_datasets, '_draw_seed', lambda: next(seeds))
+  cfg = caches.config(text_cache, seed=None)
+  before = caches.reader(cfg)
+  state = before.state_dict()
+  after = caches.reader(cfg)
+  after.load_state_dict(state)
+  assert state['seed'] == after.state_dict()['seed'] == 11
+  caches.assert_equal(next(after), next(before))
 
 
 def test_another_seed_gives_other_batches(text_cache, one_host):
@@ -212,7 +212,7 @@ def test_rows_of_text_are_nearly_full(tmp_path):
 
 
 def test_unsplit_pairs_fill_rows_of_one_sequence(pair_cache):
-  cfg = _pairs(pair_cache)
+  cfg = caches.pairs_config(pair_cache)
   reader = caches.reader(cfg, feature_converter_cls=caches.DECODER)
   parts = caches.joined(caches.batches(reader, 10))
   assert (parts['decoder_segment_ids'] > 0).mean() >= 0.93
@@ -278,115 +278,3 @@ def test_a_position_of_another_kind_of_reader_is_refused(text_cache):
   reader = caches.reader(caches.config(text_cache))
   with pytest.raises(ValueError, match="'live' reader"):
     reader.load_state_dict({'kind': 'live'})
-
-
-@pytest.fixture(scope='module')
-def two_tasks(tmp_path_factory):
-  root = tmp_path_factory.mktemp('two')
-  caches.write(root, caches.pairs(300, seed=1), task='one')
-  caches.write(
-      root,
-      caches.pairs(900, seed=2),
-      task='two',
-      rates={'one': 3.0, 'two': 1.0},
-  )
-  return root
-
-
-def _share_of_first(reader, count: int) -> float:
-  sources = []
-  while len(sources) < count:
-    sources += np.concatenate(reader.origins())[:, 0].tolist()
-    next(reader)
-  return 1 - float(np.mean(sources))
-
-
-@pytest.mark.parametrize(
-    ('changes', 'expected'),
-    [
-        ({}, 0.75),
-        ({'rates': {'one': 1, 'two': 4}}, 0.2),
-        ({'rates': {'one': 16, 'two': 1}, 'temperature': 2.0}, 0.8),
-        ({'rates': {'one': 1, 'two': 0}}, 1.0),
-    ],
-)
-def test_tasks_are_mixed_by_their_rates(changes, expected, two_tasks):
-  reader = caches.reader(_pairs(two_tasks, **changes))
-  assert _share_of_first(reader, 4000) == pytest.approx(expected, abs=0.02)
-
-
-def test_a_mixture_is_the_same_for_any_number_of_hosts(two_tasks):
-  whole = caches.reader(_pairs(two_tasks))
-  hosts = [
-      caches.reader(_pairs(two_tasks), host=host, num_hosts=3)
-      for host in range(3)
-  ]
-  for _ in range(5):
-    caches.assert_equal(
-        caches.joined([next(host) for host in hosts]), next(whole)
-    )
-
-
-@pytest.mark.parametrize(
-    ('rates', 'named'),
-    [
-        ({'one': 0.0, 'two': 0.0}, 'one of them above 0'),
-        ({'one': 1.0, 'thre': 1.0}, "name \\['thre'\\]"),
-        ({'one': -1.0}, 'at least 0'),
-    ],
-)
-def test_bad_rates_are_refused(rates, named, two_tasks):
-  with pytest.raises(ValueError, match=named):
-    caches.reader(_pairs(two_tasks, rates=rates))
-
-
-def test_evaluation_reads_each_task_and_the_same_batches_each_time(two_tasks):
-  found = _pairs(two_tasks).make_eval_batches(
-      data_layout=types.SimpleNamespace(
-          batch_size=8, shard_id=0, num_shards=1
-      ),
-      eval_steps=3,
-      feature_converter_cls=caches.ENCODER_DECODER,
-  )
-  assert sorted(found) == ['one', 'two']
-  for batches in found.values():
-    first, second = list(batches), list(batches)
-    assert len(first) == 3
-    for left, right in zip(first, second, strict=True):
-      caches.assert_equal(left, right)
-
-
-def test_lengths_that_leave_nothing_are_told(tmp_path):
-  caches.write(tmp_path, [np.full(1, 5, np.int32) for _ in range(40)])
-  cfg = caches.config(tmp_path, window_tokens=32)
-  # Span corruption drops documents of one token.
-  with pytest.raises(ValueError, match='no example'):
-    next(caches.reader(cfg))
-
-
-@pytest.mark.parametrize(
-    ('changes', 'named'),
-    [
-        ({'batch_size': 0}, 'batch_size'),
-        ({'temperature': 0.0}, 'temperature'),
-        ({'task_feature_lengths': {}}, 'task_feature_lengths'),
-        ({'on_changed_data': 'ignore'}, 'on_changed_data'),
-    ],
-)
-def test_a_config_of_no_use_is_refused_at_once(changes, named):
-  with pytest.raises(ValueError, match=named):
-    caches.config('anywhere', **changes)
-
-
-def test_an_objective_is_asked_for_where_there_are_tokens(text_cache):
-  with pytest.raises(ValueError, match='OBJECTIVE'):
-    caches.reader(caches.config(text_cache, objective=None))
-
-
-def test_an_objective_is_refused_where_there_are_examples(pair_cache):
-  with pytest.raises(ValueError, match='whole examples'):
-    caches.reader(caches.config(pair_cache))
-
-
-def test_the_classes_are_named_in_one_face():
-  assert data.CachedDatasetConfig is cached_datasets.CachedDatasetConfig

@@ -125,6 +125,17 @@ def config(root, **changes) -> cached_datasets.CachedDatasetConfig:
   return cached_datasets.CachedDatasetConfig(**values)
 
 
+def pairs_config(root, **changes) -> cached_datasets.CachedDatasetConfig:
+  """A config of a cache of pairs."""
+  return config(
+      root,
+      objective=None,
+      task_feature_lengths={'inputs': 512, 'targets': 114},
+      window_tokens=1 << 17,
+      **changes,
+  )
+
+
 def reader(cfg, *, host: int = 0, num_hosts: int = 1, **arguments):
   """The reader of one host."""
   layout = types.SimpleNamespace(

@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild cache`: killed and started again it writes the same; errors are told.
+
+Real processes: a worker is killed in the middle of a shard.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from t5wild import cache
+from t5wild import exit_codes
+from t5wild.data import record_cache
+from tests import multiprocess
+from tests import small_disk
+from tests.data import caches
+
+_TASKS = """
+import os, time
+import seqio
+from t5wild.tasks import local_text
+
+def slowly(dataset):
+  def wait(example):
+    time.sleep(float(os.environ.get('TEST_CACHE_SECONDS', '0')))
+    return example
+  import tensorflow as tf
+  return dataset.map(lambda example: {
+      'targets': tf.ensure_shape(
+          tf.numpy_function(wait, [example['targets']], tf.string), []
+      )
+  })
+
+for name in ('one', 'two'):
+  task = local_text.text_task(
+      os.environ['TEST_CACHE_TEXT'], name=name, held_out_fraction=0.2
+  )
+  seqio.TaskRegistry.add(
+      name, source=task.source,
+      preprocessors=[slowly, *task.preprocessors],
+      output_features=task.output_features,
+  )
+seqio.MixtureRegistry.add('both', [('one', 3.0), ('two', 1.0)])
+"""
+_TIMEOUT_SECONDS = 300
+
+
+@pytest.fixture(scope='module')
+def project(tmp_path_factory):
+  """A folder with a module of tasks, and the text that they read."""
+  folder = tmp_path_factory.mktemp('project')
+  (folder / 'cache_test_tasks.py').write_text(_TASKS)
+  numbers = np.random.default_rng(0)
+  (folder / 'text').mkdir()
+  for index in range(12):
+    words = map(str, numbers.integers(0, 10**6, 300))
+    (folder / 'text' / f'{index:02}.txt').write_text(' '.join(words))
+  return folder
+
+
+def _start(project, *arguments, seconds: float = 0.0, **options):
+  environment = multiprocess.process_environment(
+      devices_per_process=1,
+      extra={
+          'TEST_CACHE_TEXT': str(project / 'text'),
+          'TEST_CACHE_SECONDS': str(seconds),
+      },
+  )
+  environment['PYTHONPATH'] += os.pathsep + str(project)
+  return subprocess.Popen(
+      [
+          sys.executable, '-m', 't5wild.cli', 'cache',
+          '--module=cache_test_tasks', *map(str, arguments),
+      ],
+      env=environment,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      text=True,
+      start_new_session=True,
+      **options,
+  )  # fmt: skip
+
+
+def _cache(project, *arguments) -> tuple[int, str]:
+  process = _start(project, *arguments)
+  output, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
+  return process.returncode, output
+
+
+def _fingerprints(root) -> dict[str, str]:
+  return {
+      os.path.relpath(folder, root): record_cache.read_manifest(
+          folder
+      ).fingerprint
+      for folder in record_cache.folders_of(str(root))
+  }
+
+
+@pytest.mark.slow
+def test_a_mixture_killed_in_the_middle_goes_on_and_is_the_same(
+    project, tmp_path
+):
+  whole, killed = tmp_path / 'whole', tmp_path / 'killed'
+  code, output = _cache(project, '--task=both', f'--out={whole}')
+  assert code == exit_codes.DONE.code, output
+  process = _start(
+      project, '--task=both', f'--out={killed}', '--num_processes=2',
+      seconds=0.3,
+  )  # fmt: skip
+  deadline = time.monotonic() + _TIMEOUT_SECONDS
+  while len(_done(killed)) < 3 and time.monotonic() < deadline:
+    time.sleep(0.05)
+  os.killpg(process.pid, signal.SIGKILL)
+  process.communicate()
+  done = _done(killed)
+  assert 3 <= len(done) < len(_done(whole))
+  with pytest.raises(record_cache.BadCacheError, match='shards are done'):
+    caches.reader(caches.config(killed))
+  before = {path: path.stat().st_mtime_ns for path in done}
+  code, output = _cache(
+      project, '--task=both', f'--out={killed}', '--num_processes=2'
+  )
+  assert code == exit_codes.DONE.code, output
+  assert {path: path.stat().st_mtime_ns for path in done} == before
+  assert _fingerprints(killed) == _fingerprints(whole)
+  assert _fingerprints(whole).keys() == {
+      'one/train', 'one/validation', 'two/train', 'two/validation'
+  }
+  rates = json.loads((killed / record_cache.ROOT).read_text())['rates']
+  assert rates == {'one': 3.0, 'two': 1.0}
+  code, output = _cache(project, f'--verify={killed}')
+  assert code == exit_codes.DONE.code, output
+  assert not [path for path in killed.rglob('*.tmp-*') if path in before]
+  for left, right in zip(
+      caches.batches(caches.reader(caches.config(whole)), 3),
+      caches.batches(caches.reader(caches.config(killed)), 3),
+      strict=True,
+  ):
+    caches.assert_equal(left, right)
+
+
+def _done(root: pathlib.Path) -> list[pathlib.Path]:
+  return sorted(root.rglob('data.array_record-*.json'))
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_told_and_the_same_command_goes_on(project, tmp_path):
+  with small_disk.mounted(tmp_path / 'disk', megabytes=1) as disk:
+    # All but some kilobytes are taken.
+    filling = disk / 'filling'
+    filling.write_bytes(b'x' * (1000 << 10))
+    code, output = _cache(
+        project, '--task=one', f'--out={disk / "cache"}', '--num_processes=1'
+    )
+    assert code == exit_codes.DISK_FULL.code, output
+    assert 'the same command goes on' in output
+    filling.unlink()
+    code, output = _cache(
+        project, '--task=one', f'--out={disk / "cache"}', '--num_processes=1'
+    )
+    assert code == exit_codes.DONE.code, output
+    record_cache.RecordCache(disk / 'cache' / 'one' / 'train').verify()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'named'),
+    [
+        (['--task=one'], '--out is missing'),
+        (['--out=there'], '--task is None'),
+        (['--task=nobody_knows', '--out=there'], 'nobody_knows'),
+        (['--verify=nowhere'], 'no cache in'),
+    ],
+)
+def test_a_command_of_no_use_is_refused(
+    arguments, named, tmp_path, monkeypatch, capsys
+):
+  monkeypatch.chdir(tmp_path)
+  assert cache.main(arguments) == exit_codes.BAD_CONFIG.code
+  assert named in capsys.readouterr().err
+  assert list(tmp_path.iterdir()) == []
+
+
+def test_verify_names_the_shard_that_was_altered(tmp_path, capsys):
+  folder = pathlib.Path(caches.write(tmp_path, caches.texts(30)))
+  assert cache.main([f'--verify={tmp_path}']) == exit_codes.DONE.code
+  assert 'as they were written' in capsys.readouterr().out
+  path = folder / 'data.array_record-00002-of-00003'
+  content = bytearray(path.read_bytes())
+  content[len(content) // 2] ^= 1
+  path.write_bytes(content)
+  assert cache.main([f'--verify={tmp_path}']) == exit_codes.BAD_CONFIG.code
+  assert '00002' in capsys.readouterr().err
