@@ -17,6 +17,7 @@ from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import foreign_logs
 from t5wild import gin_utils
+from t5wild import vocabulary_files
 from t5wild.compat import install
 from t5wild.data import providers
 from t5wild.partitioning import distributed
@@ -29,7 +30,17 @@ def define_flags() -> None:
   gin_utils.define_gin_flags()
   if 'multiprocess_gpu' in flags.FLAGS:
     return
-  flags.DEFINE_string('tfds_data_dir', None, 'Folder of TFDS data sets.')
+  flags.DEFINE_string(
+      'tfds_data_dir',
+      None,
+      "Folder of TFDS data sets; T5's tasks read plain files there too.",
+  )
+  flags.DEFINE_string(
+      'vocab_dir',
+      None,
+      'Folder in which SentencePiece models are looked for, by the ends of '
+      f'their paths; also the variable {vocabulary_files.VARIABLE}.',
+  )
   flags.DEFINE_list(
       'seqio_additional_cache_dirs', [], 'More folders of cached tasks.'
   )
@@ -56,8 +67,11 @@ def parse_flags(argv: Sequence[str]) -> None:
 
   Raises:
     flags.Error: A flag is unknown or has no such value.
+    ValueError: There is no such --vocab_dir.
   """
   flags.FLAGS(gin_utils.rewrite_gin_args(list(argv)))
+  if flags.FLAGS.vocab_dir:
+    vocabulary_files.set_folder(flags.FLAGS.vocab_dir)
   logging.use_absl_handler()
   if not flags.FLAGS['verbosity'].present:
     logging.set_verbosity(logging.INFO)

@@ -3,23 +3,17 @@
 """Tasks by the names that T5X's recipes for GPUs use, in T5's formats.
 
 `the_pile_span_corruption` reads the TFDS data set `ThePile`, which has to be
-prepared in --tfds_data_dir; `glue_*_v2` read GLUE 2.0.0. Both are made of parts
-of the `t5` package.
+prepared in --tfds_data_dir; `glue_*_v2` read GLUE 2.0.0.
 """
 
 import functools
 
 import seqio
 
-try:
-  from t5.data import glue_utils
-  from t5.data import preprocessors
-except ImportError as error:
-  raise ImportError(
-      f'these tasks are made of parts of the t5 package, which is missing '
-      f'({error}). Expected it to be installed: pip install t5'
-  ) from error
-import tensorflow_datasets as tfds
+from t5wild.tasks.t5 import denoising
+from t5wild.tasks.t5 import glue
+from t5wild.tasks.t5 import pairs
+from t5wild.tasks.t5 import sources
 
 _VOCABULARY = 'gs://t5-data/vocabs/cc_all.32000.100extra/sentencepiece.model'
 
@@ -35,14 +29,14 @@ def _features() -> dict[str, seqio.Feature]:
 def _register_pile() -> None:
   seqio.TaskRegistry.add(
       'the_pile_span_corruption',
-      source=seqio.TfdsDataSource(tfds_name='ThePile:1.0.0'),
+      source=sources.T5Source('ThePile:1.0.0'),
       preprocessors=[
           functools.partial(
-              preprocessors.rekey, key_map={'inputs': None, 'targets': 'text'}
+              pairs.rekey, key_map={'inputs': None, 'targets': 'text'}
           ),
           seqio.preprocessors.tokenize,
           seqio.CacheDatasetPlaceholder(),
-          preprocessors.span_corruption,
+          denoising.span_corruption,
           seqio.preprocessors.append_eos_after_trim,
       ],
       output_features=_features(),
@@ -50,25 +44,25 @@ def _register_pile() -> None:
   )
 
 
-def _register_glue(config: tfds.core.BuilderConfig) -> None:
+def _register_glue(benchmark: glue.Benchmark) -> None:
   seqio.TaskRegistry.add(
-      f'glue_{config.name}_v2',
-      source=seqio.TfdsDataSource(
-          tfds_name=f'glue/{config.name}:2.0.0',
-          splits=['test'] if config.name == 'ax' else None,
+      f'glue_{benchmark.name}_v2',
+      source=sources.T5Source(
+          f'glue/{benchmark.name}:2.0.0',
+          splits=['test'] if benchmark.name == 'ax' else None,
       ),
       preprocessors=[
-          glue_utils.get_glue_text_preprocessor(config),
+          glue.get_glue_text_preprocessor(benchmark),
           seqio.preprocessors.tokenize,
           seqio.CacheDatasetPlaceholder(),
           seqio.preprocessors.append_eos_after_trim,
       ],
-      metric_fns=glue_utils.get_glue_metric(config.name),
+      metric_fns=glue.get_glue_metric(benchmark.name),
       output_features=_features(),
-      postprocess_fn=glue_utils.get_glue_postprocess_fn(config),
+      postprocess_fn=glue.get_glue_postprocess_fn(benchmark),
   )
 
 
 _register_pile()
-for _config in tfds.text.glue.Glue.builder_configs.values():
-  _register_glue(_config)
+for _benchmark in glue.GLUE:
+  _register_glue(_benchmark)

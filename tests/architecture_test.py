@@ -22,7 +22,9 @@ _MAX_FACE_LINES = 20
 # A room may import rooms on lower floors. Two rooms on one floor do not see
 # each other.
 _FLOORS = {
-    'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0, 'run_dir': 0,
+    'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0, 'reachability': 0,
+    'run_dir': 0,
+    'vocabulary_files': 0.1,
     'vitals': 0.5, 'planner.formulas': 0.5,
     'decoding': 1, 'losses': 1, 'metrics': 1, 'optimizers': 1,
     'compilation_cache': 1,
@@ -46,7 +48,8 @@ _APART = {
     'gin_utils': frozenset({'gin_config'}),
     'doctor': frozenset({'exit_codes'}),
     'cli': frozenset({'exit_codes'}),  # it names the binaries as strings
-    'compat': frozenset({'exit_codes', 'gin_config'}),  # names all as strings
+    # It names all else as strings.
+    'compat': frozenset({'exit_codes', 'gin_config', 'vocabulary_files'}),
     'launch': frozenset({
         'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware'
     }),
@@ -62,10 +65,10 @@ _SEES_APART = {
     'assembly': frozenset({'gin_utils'}),
     'command_line': frozenset({'compat', 'gin_utils'}),
     'run_config': frozenset({'compat', 'gin_utils'}),
+    'cache': frozenset({'gin_utils'}),
     'train': frozenset({'gin_utils'}),
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),
-    'cache': frozenset({'gin_utils'}),
     'inferring': frozenset({'gin_utils'}),
     'precompile': frozenset({'gin_utils'}),
     'planner': frozenset({'gin_utils', 'networks'}),
@@ -80,7 +83,7 @@ _FORBIDDEN = {
 _WITHOUT_JAX = (
     'cli', 'compat', 'doctor', 'exit_codes', 'experiments', 'foreign_logs',
     'gin_config', 'gin_utils', 'hardware', 'launch', 'planner.formulas',
-    'reports', 'run_dir', 'vitals',
+    'reachability', 'reports', 'run_dir', 'vitals', 'vocabulary_files',
 )  # fmt: skip
 # These read live seqio tasks, and nothing else imports them at its head.
 _NEED_SEQIO = ('t5wild.tasks',)

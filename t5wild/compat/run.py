@@ -13,13 +13,16 @@ import runpy
 import sys
 
 from t5wild import exit_codes
+from t5wild import vocabulary_files
 from t5wild.compat import install
 
-_USAGE = """usage: t5wild run SCRIPT.py [arguments]
-       t5wild run -m MODULE [arguments]
+_USAGE = """usage: t5wild run [--vocab_dir DIR] SCRIPT.py [arguments]
+       t5wild run [--vocab_dir DIR] -m MODULE [arguments]
 
 Runs a script or module that imports t5x, with T5X's names for t5wild's objects.
-The arguments are the script's own."""
+SentencePiece models are looked for in DIR, by the ends of their paths. The
+arguments are the script's own."""
+_VOCAB_DIR = '--vocab_dir'
 
 
 def main(argv: Sequence[str]) -> int | None:
@@ -28,10 +31,11 @@ def main(argv: Sequence[str]) -> int | None:
   if arguments and arguments[0] in ('-h', '--help'):
     print(_USAGE)  # noqa: T201 -- the product
     return exit_codes.DONE.code
+  problem = _take_vocab_dir(arguments)
   is_module = arguments[:1] == ['-m']
   if is_module:
     del arguments[0]
-  problem = _problem(arguments, is_module=is_module)
+  problem = problem or _problem(arguments, is_module=is_module)
   if problem:
     print(f'{problem}\n{_USAGE}', file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code
@@ -45,6 +49,21 @@ def main(argv: Sequence[str]) -> int | None:
     sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
     runpy.run_path(arguments[0], run_name='__main__')
   return exit_codes.DONE.code
+
+
+def _take_vocab_dir(arguments: list[str]) -> str | None:
+  """Takes a folder of vocabularies off the front; returns what is wrong."""
+  first, equals, folder = (arguments[:1] or [''])[0].partition('=')
+  if first != _VOCAB_DIR:
+    return None
+  del arguments[0]
+  if not equals:
+    folder = arguments.pop(0) if arguments else ''
+  try:
+    vocabulary_files.set_folder(folder)
+  except ValueError as error:
+    return str(error)
+  return None
 
 
 def _problem(arguments: Sequence[str], *, is_module: bool) -> str | None:

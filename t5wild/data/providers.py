@@ -11,7 +11,11 @@ import importlib
 import os
 from typing import Any
 
+import gin
+
+from t5wild import vocabulary_files
 from t5wild.data import pipelines
+from t5wild.data import tfds_data
 from t5wild.data import vocabularies
 
 
@@ -37,8 +41,12 @@ def provider_of(cfg: Any) -> Any:
   Raises:
     ValueError: where no such name is registered.
   """
+  vocabulary_files.install()
   if cfg.module:
-    importlib.import_module(cfg.module)
+    # Such modules, those of t5 among them, may have functions for gin, which
+    # takes no new ones once it has read the recipe.
+    with gin.unlock_config():
+      importlib.import_module(cfg.module)
   pipelines.start_tensorflow()
   import seqio
 
@@ -63,8 +71,14 @@ def subtasks_of(provider: Any) -> list[Any]:
 
 
 def check_split(cfg: Any, *, provider: Any) -> None:
-  """Refuses a split that no task has, and lists those there are."""
+  """Refuses a split that no task has, and data that is not there.
+
+  Raises:
+    ValueError: with the splits there are.
+    FileNotFoundError: for a data set of TFDS's, with the folders looked at.
+  """
   tasks = subtasks_of(provider)
+  tfds_data.check(tasks, use_cached=cfg.use_cached)
   splits = sorted({name for task in tasks for name in task.splits})
   if cfg.split not in splits:
     raise ValueError(
@@ -132,7 +146,7 @@ def _check_readable(vocabulary: Any) -> None:
   path = getattr(vocabulary, 'sentencepiece_model_file', None)
   if not isinstance(path, str | os.PathLike):
     return
-  vocabularies.check_sentencepiece_file(path)
+  vocabularies.check_sentencepiece_file(vocabulary_files.find(path).path)
   import tensorflow as tf
 
   try:

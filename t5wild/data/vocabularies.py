@@ -77,9 +77,14 @@ class ByteVocabulary:
 def are_equal(left: Any, right: Any) -> bool:
   """Says whether two vocabularies are the same, whichever library's each is.
 
-  Both ways round: seqio's equality knows its own classes only.
+  Both ways round: seqio's equality knows its own classes only. SentencePiece
+  models are the same where their pieces are, wherever each was read from: T5
+  has one with its sentinels in the file, and one to which they are added.
   """
-  return bool(left == right or right == left)
+  if left == right or right == left:
+    return True
+  models = [getattr(side, 'sp_model', None) for side in (left, right)]
+  return bool(models[0]) and models[0] == models[1]
 
 
 def encode_as_written(text: str, *, vocabulary: Any) -> list[int]:

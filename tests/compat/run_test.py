@@ -41,7 +41,7 @@ def test_a_script_that_is_not_there_is_refused(folder):
   done = _run('my_scirpt.py', cwd=folder)
   assert done.returncode == 2
   assert "There is no script 'my_scirpt.py'" in done.stderr
-  assert 'usage: t5wild run SCRIPT.py' in done.stderr
+  assert 'usage: t5wild run [--vocab_dir DIR] SCRIPT.py' in done.stderr
 
 
 def test_nothing_to_run_is_refused(folder):
@@ -54,3 +54,17 @@ def test_without_run_the_script_finds_no_t5x(folder):
       capture_output=True, text=True, check=False, cwd=folder,
   )
   assert "No module named 't5x'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    'spelling', [['--vocab_dir=here'], ['--vocab_dir', 'here']]
+)
+def test_a_folder_of_vocabularies_is_the_scripts_too(folder, spelling):
+  (folder / 'here').mkdir()
+  (folder / 'tell.py').write_text(
+      'import os, sys; print(os.environ["T5WILD_VOCAB_DIR"], sys.argv[1:])'
+  )
+  done = _run(*spelling, 'tell.py', '--x', cwd=folder)
+  assert done.stdout == f"{folder / 'here'} ['--x']\n", done.stderr
+  done = _run('--vocab_dir=absent', 'tell.py', cwd=folder)
+  assert 'expected a folder' in done.stderr
