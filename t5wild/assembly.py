@@ -55,7 +55,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     finite.NotFiniteError: The run has failed; its last good state is kept.
   """
   ledger = time_ledgers.open_ledger()
-  with ledger.span('startup'), _as_bad_plan():
+  with ledger.span('startup'), training_plan.as_bad_plan():
     agreement.check()
     init_rng, trainer_rng = initializer.make_rngs(
         plan.random_seed, use_hardware_rng=plan.use_hardware_rng
@@ -86,7 +86,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     _dry_run(plan, data, info, abstract)
     return 0, states.global_train_state_shape
   with watchdog:
-    with ledger.span('restore'), _as_bad_plan():
+    with ledger.span('restore'), training_plan.as_bad_plan():
       ahead = compile_ahead.CompileAhead(
           make_trainer,
           state_shape=states.global_train_state_shape,
@@ -96,7 +96,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
       if initial.dataset_state is not None:
         data.reader.load_state_dict(initial.dataset_state)
       trainer = make_trainer(initial.train_state)
-    with ledger.span('startup'), _as_bad_plan():
+    with ledger.span('startup'), training_plan.as_bad_plan():
       opened = _Session(
           plan, data, trainer, ledger,
           train_state_axes=states.train_state_axes, initial=initial,
@@ -122,7 +122,7 @@ def _make_trainer(plan, data, states, rng, train_state):
 
 def _dry_run(plan, data, info, trainer) -> None:
   """Compiles the step for shapes alone, and prints what a run would need."""
-  with _as_bad_plan():
+  with training_plan.as_bad_plan():
     start = time.perf_counter()
     compiled = trainer.compile_train(data.abstract_batch())
   dry_run.print_page(
@@ -131,16 +131,6 @@ def _dry_run(plan, data, info, trainer) -> None:
       compiled=compiled,
       compile_seconds=time.perf_counter() - start,
   )
-
-
-@contextlib.contextmanager
-def _as_bad_plan():
-  try:
-    yield
-  except distributed.BarrierTimeoutError:
-    raise  # The others' fault, whatever it was: a restart may help.
-  except (ValueError, LookupError, OSError, TypeError) as error:
-    raise training_plan.BadPlanError(str(error)) from error
 
 
 def _first_state(

@@ -3,11 +3,13 @@
 """What a training run is asked to do, checked before anything is built."""
 
 from collections.abc import Callable, Mapping, Sequence
+import contextlib
 import dataclasses
 from typing import Any
 
 from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.models import base as models_base
+from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
 
@@ -36,6 +38,17 @@ _LOWEST = {
 
 class BadPlanError(ValueError):
   """A run that cannot be put together; nothing was compiled."""
+
+
+@contextlib.contextmanager
+def as_bad_plan():
+  """Makes a `BadPlanError` of what another start would only repeat."""
+  try:
+    yield
+  except distributed.BarrierTimeoutError:
+    raise  # The others' fault, whatever it was: a restart may help.
+  except (ValueError, LookupError, OSError, TypeError) as error:
+    raise BadPlanError(str(error)) from error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ import gin
 from gin import utils as gin_utils
 import pytest
 
-from t5wild import assembly
 from t5wild import command_line
 from t5wild import exit_codes
 from t5wild import train as train_module
@@ -133,7 +132,7 @@ def test_who_waited_in_vain_for_another_process_has_lost_a_peer(
   def fail(*unused, **unused_too):
     if is_ready:
       train_module._ARGUMENTS_ARE_GOOD.set()
-    with assembly._as_bad_plan():
+    with training_plan.as_bad_plan():
       raise distributed.BarrierTimeoutError("'restore': missing: [1]")
 
   _start_with(fail, monkeypatch)
