@@ -6,8 +6,9 @@ model-info.txt has every array on a line of its own. Here arrays that differ by
 the number of their layer alone share one, and the optimizer's are added up.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import re
+import time
 from typing import Any
 
 import gin
@@ -24,8 +25,7 @@ def print_page(
     info: model_info.ModelInfo,
     *,
     batch_bytes: int,
-    compiled: Any,
-    compile_seconds: float,
+    compile_step: Callable[[], Any],
     stream: Any = None,
 ) -> None:
   """Prints what a run would be made of, and its operative config.
@@ -33,10 +33,12 @@ def print_page(
   Args:
     info: The state's description.
     batch_bytes: Bytes of one device's rows of a batch.
-    compiled: The compiled train step.
-    compile_seconds: How long that took.
+    compile_step: Returns the compiled train step.
     stream: Where to print; None means standard output.
   """
+  start = time.perf_counter()
+  compiled = compile_step()
+  seconds = time.perf_counter() - start
   lines = [
       f'mesh: {info.mesh_text}',
       '',
@@ -50,7 +52,7 @@ def print_page(
           (f'{batch_bytes:,}', 'batch'),
           *_compiled_memory(compiled),
       ]),
-      f'(the step compiled in {compile_seconds:.1f} s on '
+      f'(the step compiled in {seconds:.1f} s on '
       f'{jax.default_backend()}; nothing was trained or written)',
       '',
       'operative config:\n' + gin.operative_config_str(),

@@ -38,10 +38,10 @@ def page() -> list[str]:
       alias_size_in_bytes=600, temp_size_in_bytes=30,
   )  # fmt: skip
   stream = io.StringIO()
+  compiled = types.SimpleNamespace(memory_analysis=lambda: memory)
   dry_run.print_page(
-      _info(), batch_bytes=2048, compile_seconds=1.0, stream=stream,
-      compiled=types.SimpleNamespace(memory_analysis=lambda: memory),
-  )  # fmt: skip
+      _info(), batch_bytes=2048, compile_step=lambda: compiled, stream=stream
+  )
   return stream.getvalue().splitlines()
 
 
