@@ -8,7 +8,6 @@ The only file that sees data, checkpoints and trainer together.
 
 import contextlib
 import functools
-import time
 from typing import Any
 
 from absl import logging
@@ -122,15 +121,13 @@ def _make_trainer(plan, data, states, rng, train_state):
 
 def _dry_run(plan, data, info, trainer) -> None:
   """Compiles the step for shapes alone, and prints what a run would need."""
+  batch = data.abstract_batch()
   with training_plan.as_bad_plan():
-    start = time.perf_counter()
-    compiled = trainer.compile_train(data.abstract_batch())
-  dry_run.print_page(
-      info,
-      batch_bytes=data.batch_bytes() // plan.partitioner.data_mesh_size,
-      compiled=compiled,
-      compile_seconds=time.perf_counter() - start,
-  )
+    dry_run.print_page(
+        info,
+        batch_bytes=data.batch_bytes() // plan.partitioner.data_mesh_size,
+        compile_step=functools.partial(trainer.compile_train, batch),
+    )
 
 
 def _first_state(
@@ -232,15 +229,15 @@ class _Session:
     )
     if jax.process_index() == 0:
       model_info.write(info, self._run_dir)
-      if self._plan.summarize_config_fn is not None:
-        self._plan.summarize_config_fn(
-            self._plan.model_dir, self._metrics, self._first_step
-        )
       environment.write(
           self._run_dir,
           devices=[device.device_kind for device in jax.devices()],
           num_processes=jax.process_count(),
       )
+      if self._plan.summarize_config_fn is not None:
+        self._plan.summarize_config_fn(
+            self._plan.model_dir, self._metrics, self._first_step
+        )
 
   def fit(self, ahead: compile_ahead.CompileAhead) -> int:
     """Runs the loop with the step compiled ahead; returns the last step."""
