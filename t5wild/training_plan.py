@@ -13,6 +13,8 @@ from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
 
+# T5X's recipes say 0 where we say None.
+_NONE_IF_0 = ('eval_period', 'stats_period')
 # Argument to its lowest value and what to set.
 _LOWEST = {
     'total_steps': (
@@ -22,13 +24,13 @@ _LOWEST = {
         0, 'TRAIN_STEPS_RELATIVE to the number of updates to make, or to None'
     ),
     'eval_period': (
-        1, 'it to the number of steps between evaluations, or to None (never)'
+        0, 'it to the number of steps between evaluations, or to None (never)'
     ),
     'eval_steps': (
         0, 'it to the number of batches of each evaluation, or to None (all)'
     ),
     'stats_period': (
-        1, 'it to the number of steps between records, or to None (eval_period)'
+        0, 'it to the number of steps between records, or to None (eval_period)'
     ),
     'gc_period': (
         0, 'it to the number of steps between collections, or to 0 (never)'
@@ -100,6 +102,9 @@ class TrainingPlan:
         raise ValueError(
             f'{name} is {value!r}, expected at least {lowest}: set {mend}'
         )
+    for name in _NONE_IF_0:
+      if getattr(self, name) == 0:
+        object.__setattr__(self, name, None)
     if not self.use_orbax:
       raise ValueError(
           f'use_orbax = {self.use_orbax!r} asks for T5X\'s old checkpoint '

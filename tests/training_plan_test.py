@@ -21,8 +21,8 @@ _GOOD = {
     [
         ('get_dataset_fn', 'my_fn', "'my_fn': expected a function"),
         ('total_steps', -3, 'total_steps is -3, expected at least 0'),
-        ('eval_period', 0, 'eval_period is 0, expected at least 1: set it'),
-        ('stats_period', 0, 'stats_period is 0, expected at least 1: set it'),
+        ('eval_period', -1, 'eval_period is -1, expected at least 0: set it'),
+        ('stats_period', -1, 'stats_period is -1, expected at least 0: set it'),
         ('eval_steps', -1, 'eval_steps is -1, expected at least 0'),
         ('relative_steps', -5, 'relative_steps is -5.*TRAIN_STEPS_RELATIVE'),
         ('gc_period', -1, 'gc_period is -1, expected at least 0'),
@@ -34,6 +34,12 @@ def test_a_plan_that_cannot_work_is_refused(name, value, message):
   training_plan.TrainingPlan(**_GOOD)
   with pytest.raises(ValueError, match=message):
     training_plan.TrainingPlan(**_GOOD | {name: value})
+
+
+@pytest.mark.parametrize('name', ['eval_period', 'stats_period'])
+def test_a_period_of_0_is_none_as_in_t5x(name):
+  plan = training_plan.TrainingPlan(**_GOOD | {name: 0})
+  assert getattr(plan, name) is None
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,14 @@ def check_semantics(semantics: str) -> None:
 
 
 def check_num_microbatches(num_microbatches: Any) -> None:
-  """Raises ValueError unless it is None or an integer of at least 1."""
+  """Raises ValueError unless it is a number; 0 is None, as recipes have it."""
   if num_microbatches is None:
     return
-  if not isinstance(num_microbatches, int) or num_microbatches < 1:
+  if not isinstance(num_microbatches, int) or num_microbatches < 0:
     raise ValueError(
-        f'num_microbatches is {num_microbatches!r}, expected None or an '
-        'integer of at least 1: set trainer.Trainer.num_microbatches'
+        f'num_microbatches is {num_microbatches!r}, expected None (or 0) for '
+        'the whole batch, or an integer of at least 1: set '
+        'trainer.Trainer.num_microbatches'
     )
 
 

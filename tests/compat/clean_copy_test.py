@@ -194,6 +194,13 @@ def test_all_but_imports_names_and_includes_stays(folder):
   assert part.endswith('\nnetwork.T5Config.emb_dim = 64\n')
 
 
+def test_a_file_that_no_run_reads_yet_is_written(folder):
+  _write(folder, 'big.gin', "include 't5x/examples/t5/byt5/large.gin'\n")
+  _copy(folder)
+  text = (folder / 'ours/big.gin').read_text()
+  assert text == f"{_HEAD}include 'models/byt5/large.gin'\n"
+
+
 def test_paths_may_be_relative(folder, monkeypatch):
   _write(folder, 'run.gin', _RECIPES['pretrain'], _TASK)
   _copy(folder)

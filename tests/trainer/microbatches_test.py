@@ -51,7 +51,13 @@ def test_global_microbatches_move_no_row_between_devices():
     assert rows.sharding.spec[0] == 'data'
 
 
-@pytest.mark.parametrize('number', [0, -2, 2.0, '2'])
+@pytest.mark.parametrize('number', [None, 0])
+def test_none_and_0_take_the_batch_whole(number):
+  microbatches.check_num_microbatches(number)
+  microbatches.check_divisible(8, num_microbatches=number, data_shards=8)
+
+
+@pytest.mark.parametrize('number', [-1, -2, 2.0, '2'])
 def test_senseless_numbers_are_refused(number):
   with pytest.raises(ValueError, match='num_microbatches is'):
     microbatches.check_num_microbatches(number)

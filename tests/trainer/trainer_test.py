@@ -112,7 +112,7 @@ def test_train_and_eval_report_as_in_t5x(trainer, tmp_path):
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        ({'num_microbatches': 0}, 'num_microbatches is 0'),
+        ({'num_microbatches': -1}, 'num_microbatches is -1'),
         ({'microbatch_semantics': 'mine'}, "microbatch_semantics is 'mine'"),
     ],
 )
