@@ -134,13 +134,13 @@ class InferenceEvaluator:
 
   def evaluate(
       self, train_state: Any, train_state_axes: Any
-  ) -> dict[str, TaskMetrics]:
+  ) -> 'Evaluation':
     """Returns task -> metric -> value of a state, the same on every process.
 
     Waits for the metrics; see `start`, and `PendingMetrics.result` for what is
     returned and raised.
     """
-    return self.start(train_state, train_state_axes).result()
+    return Evaluation(self.start(train_state, train_state_axes).result())
 
   def start(
       self, train_state: Any, train_state_axes: Any
@@ -201,6 +201,14 @@ class InferenceEvaluator:
           'expected at least one to evaluate. Correct infer_eval/'
           'data.DatasetConfig.split, or the task.'
       )
+
+
+class Evaluation(dict[str, TaskMetrics]):
+  """Task -> metric -> value, already there."""
+
+  def result(self) -> dict[str, TaskMetrics]:
+    """Itself: in T5X a future of it was returned."""
+    return self
 
 
 class PendingMetrics:

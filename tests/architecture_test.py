@@ -37,6 +37,7 @@ _FLOORS = {
     'training_data': 5.7, 'training_saves': 5.7,
     'inference_state': 5.7, 'run_config': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
+    'own_binaries': 6,
     'burn_in': 7, 'cache': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,
     'interactive': 7, 'precompile': 7, 'samples': 7, 'tasks': 7, 'train': 7,
     'quickstart': 8,  # fills in macros, then runs the training binary
@@ -70,6 +71,7 @@ _SEES_APART = {
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),
     'inferring': frozenset({'gin_utils'}),
+    'own_binaries': frozenset({'gin_utils'}),
     'precompile': frozenset({'gin_utils'}),
     'planner': frozenset({'gin_utils', 'networks'}),
     'burn_in': frozenset({'gin_utils', 'networks'}),

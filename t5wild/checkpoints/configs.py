@@ -8,6 +8,8 @@ import functools
 import os
 from typing import Any
 
+from absl import logging
+
 from t5wild.checkpoints import retention
 from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
@@ -16,44 +18,6 @@ PyTree = Any
 SAVE_DTYPES = (None, 'float32', 'bfloat16')
 RESTORE_DTYPES = (None, 'float32', 'bfloat16', 'float16')
 RESTORE_MODES = ('latest', 'specific', 'all')
-
-
-@dataclasses.dataclass(frozen=True)
-class Checkpointer:
-  """T5X's name in gin for "keep the newest `keep`", the default."""
-
-  def policy(self, keep: int | None) -> retention.Policy:
-    """Returns which checkpoints stay."""
-    return retention.Policy(keep=keep)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SaveBestCheckpointer:
-  """T5X's name in gin for "keep the best `keep`, and the newest one".
-
-  Attributes:
-    metric_name_to_monitor: Name as in the run's metrics, such as
-      'training_eval/my_task/accuracy'.
-    metric_mode: 'max' or 'min': which value is the best.
-    keep_checkpoints_without_metrics: Whether checkpoints without a value stay.
-    force_keep_period: Checkpoints at its multiples stay for ever.
-  """
-
-  metric_name_to_monitor: str = 'train/accuracy'
-  metric_mode: str = 'max'
-  keep_checkpoints_without_metrics: bool = True
-  force_keep_period: int | None = None
-
-  def policy(self, keep: int | None) -> retention.Policy:
-    """Returns which checkpoints stay; all of them if `keep` is None."""
-    return retention.Policy(
-        keep=None if keep is None else 1,
-        keep_best=keep,
-        best_metric=self.metric_name_to_monitor,
-        best_mode=self.metric_mode,
-        keep_without_metric=self.keep_checkpoints_without_metrics,
-        keep_period=self.force_keep_period,
-    )
 
 
 @dataclasses.dataclass
@@ -120,7 +84,7 @@ class SaveCheckpointConfig:
             f'{self.checkpointer_cls}, expected one of them: drop '
             'checkpointer_cls'
         )
-      return _make_checkpointer(self.checkpointer_cls).policy(self.keep)
+      return _policy_of(self.checkpointer_cls, self.keep)
     return retention.Policy(
         keep=self.keep,
         keep_best=self.keep_best,
@@ -239,17 +203,26 @@ class CheckpointConfig:
   restore: RestoreCheckpointConfig | None = None
 
 
-def _make_checkpointer(
-    checkpointer_cls: Callable[..., Any],
-) -> Checkpointer | SaveBestCheckpointer:
+def _policy_of(
+    checkpointer_cls: Callable[..., Any], keep: int | None
+) -> retention.Policy:
+  """What a checkpointer made without arguments says of which ones stay."""
   checkpointer = checkpointer_cls()
-  if not isinstance(checkpointer, Checkpointer | SaveBestCheckpointer):
+  if not hasattr(checkpointer, 'policy'):
     raise ValueError(
         f'checkpointer_cls is {checkpointer_cls}, expected '
         'checkpoints.Checkpointer or checkpoints.SaveBestCheckpointer: drop '
         'the binding, or set keep and keep_best'
     )
-  return checkpointer
+  save = getattr(type(checkpointer), 'save', None)
+  if not getattr(save, '__module__', '').startswith('t5wild.'):
+    logging.warning(
+        '%s has a save of its own, and a run does not call it: '
+        'checkpointer_cls only says which checkpoints stay. Save from an '
+        'action, or give SaveCheckpointConfig.state_transformation_fns.',
+        type(checkpointer).__name__,
+    )
+  return checkpointer.policy(keep)
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

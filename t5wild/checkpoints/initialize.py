@@ -98,7 +98,7 @@ def initialize_train_state(
   start = time.perf_counter()
   request = restoring.Request(
       abstract_state=train_state_shape.state_dict(),
-      shardings=_shardings(partitioner, train_state_shape, train_state_axes),
+      shardings=shardings_of(partitioner, train_state_shape, train_state_axes),
       is_resuming=is_own,
       **_wishes(cfg.restore, is_own, lambda: init_fn(rng).state_dict()),
   )
@@ -186,7 +186,7 @@ def _wishes(
   }
 
 
-def _shardings(
+def shardings_of(
     partitioner: partitioner_lib.BasePartitioner,
     train_state_shape: train_state_lib.TrainState,
     train_state_axes: train_state_lib.TrainState,

@@ -117,10 +117,10 @@ def _transformed(
         'layers otherwise', len(adapted.arrays), len(adapted.used),
     )  # fmt: skip
   state = transforms.unflatten({**stored, **adapted.arrays})
+  # Else it is not named, as in T5X: a function may not have it, or have it set.
+  said = {'is_resuming': True} if request.is_resuming else {}
   for transform in request.transformation_fns:
-    state = transform(
-        state, request.abstract_state, is_resuming=request.is_resuming
-    )
+    state = transform(state, request.abstract_state, **said)
   return {
       key: leaf
       for key, leaf in transforms.flatten(state).items()

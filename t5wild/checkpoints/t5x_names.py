@@ -7,8 +7,27 @@ from typing import Any
 
 from absl import logging
 from flax import traverse_util
+import flax.core
 
 from t5wild.checkpoints import transforms
+
+
+def flatten_state_dict(
+    state_dict: Mapping[str, Any], keep_empty_nodes: bool = False
+) -> dict[str, Any]:
+  """Returns the leaves by key, such as 'target/decoder/norm/scale'.
+
+  Args:
+    state_dict: nested; where T5X has written an array apart, the specification
+      of its file is a leaf.
+    keep_empty_nodes: whether an empty dict is a leaf too.
+  """
+  return traverse_util.flatten_dict(
+      flax.core.unfreeze(state_dict),
+      keep_empty_nodes=keep_empty_nodes,
+      is_leaf=lambda _, node: {'driver', 'kvstore'} <= set(node),
+      sep='/',
+  )
 
 
 def get_name_tree(

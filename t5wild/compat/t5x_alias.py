@@ -105,6 +105,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'Checkpointer SaveBestCheckpointer all_steps get_checkpoint_dir '
             'latest_step load_t5x_checkpoint'
         ),
+        't5wild.checkpoints.load': 'find_checkpoint',
+        't5wild.checkpoints.stored': 'LazyArray=Stored',
         't5wild.trainer.t5x_names': 'get_local_data',
         'typing': (
             'CheckpointManagerConstructor=Callable '
@@ -114,6 +116,9 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         ),
         'jax.sharding': 'PartitionSpec',
         'jax.tree_util': 'PyTreeDef',
+    },
+    't5x.config_utils': {
+        't5wild.own_binaries.config_run': 'config_with_fiddle run using_fdl',
     },
     't5x.decoding': {
         't5wild.decoding': (
@@ -209,11 +214,9 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     },
     't5x.precompile': {'t5wild.precompile': 'main precompile'},
     't5x.state_utils': {
-        't5wild.checkpoints.transforms': (
-            'apply_assignment_map flatten_state_dict=flatten'
-        ),
+        't5wild.checkpoints.transforms': 'apply_assignment_map',
         't5wild.checkpoints.t5x_names': (
-            'get_name_tree intersect_state merge_state'
+            'flatten_state_dict get_name_tree intersect_state merge_state'
         ),
     },
     't5x.train': _TRAIN,
@@ -261,7 +264,22 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         't5wild.optimizers': 'create_learning_rate_scheduler',
         't5wild.partitioning.distributed': 'sync_global_devices=barrier',
         't5wild.partitioning.t5x_names': 'multihost_assert_equal',
-        't5wild.trainer.initializer': 'TrainStateInitializer',
+        't5wild.checkpoints.t5x_manager': (
+            'LegacyCheckpointManager=CheckpointManager '
+            'create_checkpoint_manager_and_restore '
+            'create_orbax_checkpoint_manager restore'
+        ),
+        't5wild.checkpoints.t5x_restoring': (
+            'get_fallback_state get_first_valid_restore_config_and_paths'
+        ),
+        't5wild.own_binaries.config_run': 'run_main',
+        't5wild.own_binaries.restored_states': 'TrainStateInitializer',
+        't5wild.own_binaries.saved_steps': (
+            'find_first_checkpoint_step find_next_checkpoint_step'
+        ),
+        't5wild.own_binaries.train_iter': (
+            'get_dataset_inner prepare_train_iter'
+        ),
         't5wild.trainer.t5x_names': (
             'flatten_dict_string_keys get_local_data '
             'get_zeros_batch_like_dataset get_zeros_batch_like_spec '
@@ -277,7 +295,9 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         'typing': (
             'EvaluatorConstructor=Callable GetDatasetCallable=Callable '
             'GetEvalDatasetCallable=Callable InferFnCallable=Callable '
-            'InferStepCallable=Callable InitFnCallable=Callable PyTree=Any '
+            'InferStepCallable=Callable InferStepWithRngCallable=Callable '
+            'InferStepWithoutRngCallable=Callable InitFnCallable=Callable '
+            'PyTree=Any '
             'Shape=Any'
         ),
     },

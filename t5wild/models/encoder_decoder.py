@@ -19,6 +19,7 @@ from t5wild.models import base
 from t5wild.models import decodes
 from t5wild.models import features
 from t5wild.models import kept_encoded
+from t5wild.models import prompt_cache
 from t5wild.models import scores
 from t5wild.models import seqio_class
 
@@ -218,25 +219,39 @@ class EncoderDecoderModel(base.BaseTransformerModel):
   def _compute_kv_cache(
       self,
       params: base.PyTree,
+      encoded_inputs: jax.Array,
       encoder_input_tokens: jax.Array,
       decoder_input_tokens: jax.Array,
-  ) -> decoding_state.Cache:
-    """An empty cache for a batch of that shape.
+      prefill_decoder_prompt: bool = False,
+  ) -> tuple[decoding_state.Cache, jax.Array | None]:
+    """A cache for a batch of that shape, empty or filled with the prompts.
 
-    Compiled, this costs only the cache's zeros: nothing else is read of the
-    forward pass.
+    Args:
+      params: parameters of the network.
+      encoded_inputs: what the encoder made of the inputs.
+      encoder_input_tokens: these inputs.
+      decoder_input_tokens: [batch, length] prompts, 0 after them.
+      prefill_decoder_prompt: fill the cache; see `prompt_cache.fill`.
+
+    Returns:
+      (cache, [batch] lengths of the prompts; None where it is empty).
     """
-    targets = jnp.ones_like(decoder_input_tokens)
-    _, variables = self.module.apply(
-        {'params': params},
-        encoder_input_tokens=jnp.ones_like(encoder_input_tokens),
-        decoder_input_tokens=targets,
-        decoder_target_tokens=targets,
-        mutable=['cache'],
-        decode=True,
-        enable_dropout=False,
+    cache = prompt_cache.make_empty(
+        self.module,
+        params,
+        encoder_input_tokens=encoder_input_tokens,
+        decoder_input_tokens=decoder_input_tokens,
     )
-    return variables['cache']
+    if not prefill_decoder_prompt:
+      return cache, None
+    return prompt_cache.fill(
+        self.module,
+        params,
+        cache,
+        encoded_inputs=encoded_inputs,
+        encoder_input_tokens=encoder_input_tokens,
+        decoder_input_tokens=decoder_input_tokens,
+    )
 
   def predict_batch_with_aux(
       self,
@@ -285,7 +300,7 @@ class EncoderDecoderModel(base.BaseTransformerModel):
         enable_dropout=False,
         method=self.module.encode,
     )
-    cache, tokens_to_logits = self._start_decoding(
+    cache, tokens_to_logits, start = self._start_decoding(
         params, encoded, inputs, prompt, num_decodes=num_decodes
     )
     is_scanned = getattr(self.module, 'scan_layers', False)
@@ -296,7 +311,9 @@ class EncoderDecoderModel(base.BaseTransformerModel):
         num_decodes=num_decodes,
         cache_offset=1 if is_scanned else 0,
         **decodes.make_decoder_params(
-            decoder_params, rng=rng, eos_id=self.output_vocabulary.eos_id
+            {**(decoder_params or {}), **start},
+            rng=rng,
+            eos_id=self.output_vocabulary.eos_id,
         ),
     )
     return decodes.choose_results(
@@ -312,9 +329,11 @@ class EncoderDecoderModel(base.BaseTransformerModel):
       *,
       num_decodes: int,
   ) -> tuple[
-      decoding_state.Cache, decoding_state.TokensIdsToLogitsCallable
+      decoding_state.Cache,
+      decoding_state.TokensIdsToLogitsCallable,
+      dict[str, Any],
   ]:
-    """The empty cache, and the step that the decoding function calls."""
+    """The cache, the step that the decoding function calls, where it starts."""
     if self._has_own_steps or not kept_encoded.is_kept_by(self.module):
       expand = functools.partial(
           decoding_state.flat_batch_beam_expand, beam_size=num_decodes
@@ -326,7 +345,16 @@ class EncoderDecoderModel(base.BaseTransformerModel):
           raw_inputs=expand(inputs),
           max_decode_length=prompt.shape[1],
       )
-      return self._compute_kv_cache(params, inputs, prompt), step
+      cache, index = self._compute_kv_cache(
+          params,
+          encoded_inputs=encoded,
+          encoder_input_tokens=inputs,
+          decoder_input_tokens=prompt,
+          prefill_decoder_prompt=prompt_cache.can_fill(
+              self.module, self._decode_fn
+          ),
+      )
+      return cache, step, {} if index is None else {'initial_index': index}
     decoding = kept_encoded.Decoding(
         module=self.module,
         params=params,
@@ -335,9 +363,10 @@ class EncoderDecoderModel(base.BaseTransformerModel):
         max_decode_length=prompt.shape[1],
     )
     cache, kept = decoding.start()
-    return cache, functools.partial(
+    step = functools.partial(
         decoding.step, kept=kept, num_decodes=num_decodes
     )
+    return cache, step, {}
 
   @property
   def _has_own_steps(self) -> bool:

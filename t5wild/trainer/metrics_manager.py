@@ -12,6 +12,7 @@ import os
 import time
 from typing import Any
 
+from clu import values as clu_values
 import jax
 import numpy as np
 
@@ -160,6 +161,22 @@ class MetricsManager:
         submitted=time.time(),
     )
     return self._start(functools.partial(self._finish, report))
+
+  def write_metrics_summary(self, metrics, step, num_steps) -> futures.Future:
+    """Reports an interval of steps; T5X's name, order and result.
+
+    Returns:
+      A future of name -> clu value of the metrics handed in, and of no other.
+    """
+    report = self.submit(int(step), metrics, num_steps=num_steps)
+    # The one thread has finished the report when it comes to this.
+    return self._start(
+        lambda: {
+            name: clu_values.Scalar(value)
+            for name, value in report.result().items()
+            if name in metrics
+        }
+    )
 
   def write_scalar(self, key, val, step):
     """Writes one number; T5X's name and order."""

@@ -23,3 +23,13 @@ def test_a_merger_adds_what_is_missing_or_takes_all_of_the_second():
   assert t5x_names.merge_state(_OURS, _OTHER, overwrite=True) == {
       'a': {'b': 7, 'c': 2}, 'd': 8
   }
+
+
+def test_flat_leaves_are_named_and_files_of_arrays_stay_whole():
+  spec = {'driver': 'zarr', 'kvstore': {'path': 'x'}}
+  state = {'a': {'b': 1, 'none': None, 'empty': {}}, 'file': spec}
+  assert t5x_names.flatten_state_dict(state) == {
+      'a/b': 1, 'a/none': None, 'file': spec
+  }
+  kept = t5x_names.flatten_state_dict(state, keep_empty_nodes=True)
+  assert kept.keys() == {'a/b', 'a/none', 'a/empty', 'file'}

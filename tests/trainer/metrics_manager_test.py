@@ -294,3 +294,12 @@ def test_a_summary_dir_holds_events_of_the_collection_once_closed(tmp_path):
   manager.flush()
   manager.close()
   assert len(list((tmp_path / 'eval').iterdir())) == 1
+
+
+def test_t5x_summary_has_the_values_of_the_metrics_handed_in(manager):
+  summary = manager.write_metrics_summary(
+      {'loss': _PerStep(jnp.asarray(40.0))}, step=4, num_steps=2
+  ).result()
+  assert {name: value.value for name, value in summary.items()} == {
+      'loss': 20.0
+  }
