@@ -104,6 +104,11 @@ def read_config(config: Config, *, where: str) -> Network:
   return canonical(network)
 
 
+def architecture(family: str) -> str:
+  """The class of transformers that a family is loaded by."""
+  return f'{_CLASSES[family]}ForCausalLM'
+
+
 def _size(config: Config, name: str, where: str) -> int:
   size = config.get(name)
   most = hf_t5.MOST_LAYERS if 'layers' in name else hf_t5.MOST_SIZE
@@ -277,7 +282,7 @@ def _config_of(network: Mapping[str, Any], family: str) -> dict[str, Any]:
   if theirs not in _ACTIVATIONS:
     theirs = 'silu'
   config = {name: network[ours] for ours, name in _SIZES.items()} | {
-      'architectures': [f'{_CLASSES[family]}ForCausalLM'],
+      'architectures': [architecture(family)],
       'model_type': family,
       'num_key_value_heads': network['num_kv_heads'],
       'head_dim': network['head_dim'],

@@ -40,6 +40,11 @@ _PLAIN = {
 }  # fmt: skip
 
 
+def architecture(family: str) -> str:
+  """The class of transformers that a family is loaded by."""
+  return f'{_CLASSES[family]}ForConditionalGeneration'
+
+
 def scales_outputs(config: Config) -> bool:
   """Whether the decoder's outputs are divided by sqrt(d_model): T5 1.0."""
   if config['model_type'] == 'mt5':  # It never does, whatever is told.
@@ -189,7 +194,7 @@ def make_config(
         'expected a layer of its own, as transformers has for mT5: take t5'
     )
   return {name: network[ours] for ours, name in _SIZES.items()} | _BUCKETS | {
-      'architectures': [f'{_CLASSES[family]}ForConditionalGeneration'],
+      'architectures': [architecture(family)],
       'model_type': family,
       'is_encoder_decoder': True,
       'num_decoder_layers': network['num_decoder_layers'],

@@ -182,6 +182,8 @@ def _make_config(
   if network is not None:
     _check_same(network, template, kind)
   config = {k: v for k, v in template.items() if k not in _DROPPED}
+  # It may be of another head, or none: an encoder's alone, a classifier's.
+  config['architectures'] = [kind.architecture(config['model_type'])]
   if not is_decoder:
     # New files say it twice, and old ones of transformers read the first alone.
     config['tie_word_embeddings'] = hf_t5.scales_outputs(config)

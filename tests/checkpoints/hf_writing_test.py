@@ -183,6 +183,21 @@ def test_network_that_transformers_lacks_is_refused_by_its_values(
   assert not (tmp_path / 'model').exists()
 
 
+def test_config_to_be_like_may_be_of_another_head_and_name_programs(
+    tmp_path, arrays
+):
+  template = MODELS['t5_1_1']['config'] | {
+      'architectures': None, 'auto_map': {'AutoModel': 'program.Model'},
+      'torch_dtype': 'float16',
+  }  # fmt: skip
+  written = hf_writing.write(str(tmp_path / 'm'), arrays, template=template)
+  config = json.loads((tmp_path / 'm' / 'config.json').read_text())
+  assert config == written.config
+  assert config['architectures'] == ['T5ForConditionalGeneration']
+  assert config['dtype'] == 'float32'
+  assert not {'auto_map', 'torch_dtype'} & config.keys()
+
+
 def test_parameters_of_another_shape_are_told_on_both_sides(tmp_path, arrays):
   network = MODELS['t5_1_1']['config'] | {'d_ff': 25}
   with pytest.raises(
