@@ -23,6 +23,7 @@ from t5wild.vitals import supervised
 _POLL_SECONDS = 0.05
 _SIGNS_SECONDS = 0.5
 _LAST_WORDS_SECONDS = 1.0
+_LOST_PEER_TIMES = 5
 # What asks to stop, and what the processes are sent for it: they save.
 PASSED_ON = {
     signal.SIGTERM: signal.SIGTERM,
@@ -337,10 +338,15 @@ class _Watch:
         self._supervisor.detected(failure)
         # Told to stop, the others may be saving still.
         if not self._supervisor.stopping:
-          self._wait_at_most(self._bounds.grace)
+          self._wait_at_most(self._grace_after(failure))
       else:
         self._wait_at_most(self._bounds.stop)
     self._num_ended = len(ended)
+
+  def _grace_after(self, failure: failures.Failure) -> float:
+    """Who lost a peer may be the first to leave: the cause is still to come."""
+    is_cause = failure.kind is not failures.LOST_PEER
+    return self._bounds.grace * (1 if is_cause else _LOST_PEER_TIMES)
 
   def _note_silence(self) -> None:
     now = time.monotonic()

@@ -322,7 +322,9 @@ class Watchdog:
     if self._told.supervisor_is_gone():
       self._orphaned = True
       logging.warning('The supervisor is gone: stopping as upon SIGTERM')
-      os.kill(os.getpid(), signal.SIGTERM)
+      # To the main thread: only there does Python answer signals, and another
+      # one would let it sleep on.
+      signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
 
 
 def _say(text: str) -> None:

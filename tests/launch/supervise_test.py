@@ -128,6 +128,21 @@ def test_when_one_of_a_group_dies_all_are_started_anew_on_another_port(
   assert len({line.split()[0] for line in flags}) == 2
 
 
+def test_the_cause_is_told_though_who_lost_a_peer_left_before_it(tmp_path):
+  script = tmp_path / 'member.sh'
+  script.write_text(
+      f'test -e {tmp_path}/been && exit 0\n'
+      'case "$3" in --process_index=1) echo Socket closed; exit 1;; esac\n'
+      f'sleep 0.6; touch {tmp_path}/been; echo Address already in use; exit 1\n'
+  )
+  code = supervise.main([
+      *_QUICK, '--processes=2', f'--run_dir={tmp_path / "run"}', '--', 'bash',
+      str(script),
+  ])  # fmt: skip
+  assert code == 0
+  assert 'exit/port' in _events(tmp_path)
+
+
 def test_with_no_grace_for_peers_a_group_waits_for_the_stuck_one(tmp_path):
   """The detector off: it is the group's end that sees the dead one."""
   script = tmp_path / 'member.sh'
