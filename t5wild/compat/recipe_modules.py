@@ -18,6 +18,7 @@ import sysconfig
 import types
 
 from t5wild.compat import finder
+from t5wild.compat import t5_finder
 from t5wild.compat import t5x_alias
 from t5wild.gin_config import findings
 from t5wild.gin_config import module_search
@@ -120,6 +121,8 @@ def _children(name: str) -> Iterator[str]:
 def _is_installed(root: str) -> bool:
   """Whether it is t5wild, of Python, or in a folder of installed packages."""
   if root == 't5wild' or root in sys.stdlib_module_names:
+    return True
+  if root == 't5' and t5_finder.is_installed():  # T5's names are ours
     return True
   spec = module_search.find(root)
   if spec is None:

@@ -12,6 +12,7 @@ from t5wild.compat import finder
 from t5wild.compat import gin_files
 from t5wild.compat import migrate
 from t5wild.compat import recipe_modules
+from t5wild.compat import t5_finder
 from t5wild.gin_config import reader
 
 _HEAD = 'from __gin__ import dynamic_registration\n'
@@ -119,6 +120,16 @@ def test_a_fork_on_the_path_is_not_run_and_its_names_are_ours(
   assert report.runs_unchanged
   assert report.own_modules == ('t5x.my_tasks',)
   assert not [name for name in sys.modules if name.startswith('t5x.m')]
+
+
+def test_t5s_names_are_ours_where_t5_is_absent(write, monkeypatch):
+  if t5_finder.has_t5():
+    pytest.skip('t5 is installed')
+  monkeypatch.setattr(sys, 'meta_path', [t5_finder.T5Finder(), *sys.meta_path])
+  report = _only(write('a.gin', _GOOD + '    import t5.data.mixtures\n'))
+  assert report.faults == report.own_modules == ()
+  (fault,) = _only(write('b.gin', 'import t5.data.mixtur\n')).faults
+  assert "did you mean 't5.data.mixtures'" in fault.what
 
 
 def test_every_spelling_of_an_import_of_t5x_is_known(write):

@@ -4,6 +4,7 @@
 
 import types
 
+import gin
 import pytest
 
 from t5wild.data import providers
@@ -33,6 +34,21 @@ def model(inputs, targets):
   return types.SimpleNamespace(
       input_vocabulary=inputs, output_vocabulary=targets
   )
+
+
+def test_a_module_of_tasks_may_have_functions_for_gin(
+    seqio, cfg, tmp_path, monkeypatch
+):
+  (tmp_path / 'late_tasks.py').write_text(
+      'import gin\n@gin.configurable\ndef late_task_size(size=1):\n'
+      '  return size\n'
+  )
+  monkeypatch.syspath_prepend(tmp_path)
+  made = cfg(targets=seqio.ByteVocabulary(2))
+  made.module = 'late_tasks'
+  monkeypatch.setattr(gin.config, '_CONFIG_IS_LOCKED', True)  # as in a run
+  assert providers.provider_of(made) is made.mixture_or_task_name
+  assert gin.config_is_locked()
 
 
 def test_inputs_and_targets_have_their_own_vocabularies(seqio, cfg):
