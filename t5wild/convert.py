@@ -50,6 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
   except _FOR_THE_USER as error:
     sys.stderr.write(f'{error}\n')
     return exit_codes.BAD_CONFIG.code
+  except Exception as error:
+    # Of buckets, TensorFlow's file systems raise errors of their own.
+    if not type(error).__module__.startswith('tensorflow'):
+      raise
+    sys.stderr.write(
+        f'{arguments.source} or {arguments.target} cannot be reached '
+        f'({str(error)[:500]}), expected a folder, or a bucket that this '
+        'machine may read: check its name and your credentials\n'
+    )
+    return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
 
 

@@ -37,6 +37,9 @@ _OF_A_SAVE = (STATE_ITEM, DATASET_ITEM, '_CHECKPOINT_METADATA')
 _TENSORFLOW_INDEX = '.index'
 _TENSORFLOW_TEXT = b'model_checkpoint_path'
 _TENSORFLOW_NAME = re.compile(r'(model\.ckpt-(\d+))\.index\Z')
+_TENSORFLOW_PART = re.compile(
+    r'(model\.ckpt-\d+)\.(index|meta|data-\d+-of-\d+)\Z'
+)
 _PICKLES = ('.bin', '.pt', '.pth', '.pkl', '.pickle', '.ckpt')  # PyTorch's.
 _DELETED_SUFFIX = '.deleted'
 _LEFTOVER = re.compile(
@@ -183,7 +186,7 @@ def _explain(path: epath.Path) -> str:
     near = _near(path)
     return f'{path} does not exist{near}, {wanted}: {mend}'
   if not path.is_dir():
-    return f'{path} is a file, {wanted}: {mend}'
+    return f'{path} is a file, {wanted}: {_mend_of_file(path) or mend}'
   tensorflow = tensorflow_checkpoints(path)
   if tensorflow:
     return (
@@ -197,28 +200,52 @@ def _explain(path: epath.Path) -> str:
         f'{wanted}: take {get_checkpoint_dir(path, steps[-1])}, or set '
         "RestoreCheckpointConfig.mode to 'latest'"
     )
-  names = sorted(entry.name for entry in path.iterdir())[:8]
-  pickles = [n for n in names if n.endswith(_PICKLES)]
+  names = _names(path)
+  pickles = [n for n in names if n.endswith(_PICKLES)][:8]
   if pickles:
     return (
         f'{path} holds {pickles}, pickles, which can run any program when they '
-        f'are read, {wanted}: take safetensors of the same model, or a '
-        'checkpoint of T5X'
+        f'are read, {wanted}: take safetensors of the same model (transformers '
+        'writes them by save_pretrained, where you trust whoever made these), '
+        'or a checkpoint of T5X'
+    )
+  if 'config.json' in names:
+    return (
+        f'{path} has a config.json and no weights that are read here (it holds '
+        f"{names[:8]}), expected one of {_SAFETENSORS} beside it: copy the model's "
+        'safetensors there'
     )
   if (path / STATE_ITEM).exists():
     return (
         f'{path} was not saved to its end (no {COMMIT_MARKER}), {wanted}: take '
         'an older one'
     )
-  return f'{path} is not a checkpoint (it holds {names}), {wanted}: {mend}'
+  return f'{path} is not a checkpoint (it holds {names[:8]}), {wanted}: {mend}'
+
+
+def _mend_of_file(path: epath.Path) -> str | None:
+  """What to take instead of a file that is a part of a checkpoint."""
+  match = _TENSORFLOW_PART.match(path.name)
+  if match:
+    return f'take {path.parent / match[1]}, which names all of its files'
+  is_part = path.suffix in ('.safetensors', '.json', *_PICKLES)
+  return f'take the folder that holds it, {path.parent}' if is_part else None
 
 
 def _near(path: epath.Path) -> str:
   """Names beside a path that does not exist, for the error."""
   if not path.parent.is_dir():
-    return f' (nor does {path.parent})'
+    return (
+        f' (nor does {path.parent}; a model of a hub, such as google/t5-small, '
+        'is to be downloaded first)'
+    )
   steps = all_steps(path.parent)
-  return f' (complete steps there: {steps[-5:]})' if steps else ''
+  if steps:
+    return f' (complete steps there: {steps[-5:]})'
+  tensorflow = [
+      os.path.basename(name) for name in tensorflow_checkpoints(path.parent)
+  ]
+  return f' (there are {tensorflow[-5:]})' if tensorflow else ''
 
 
 def delete_checkpoint(checkpoint: str | os.PathLike[str]) -> None:

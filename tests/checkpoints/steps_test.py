@@ -3,6 +3,7 @@
 """Checkpoint folders: complete, unfinished, deleted, none."""
 
 import os
+import re
 
 import pytest
 
@@ -119,9 +120,11 @@ def test_other_formats_are_found_or_named(tmp_path):
   assert steps.all_steps(tmp_path) == [3]
 
 
-@pytest.mark.parametrize('name', ['pytorch_model.bin', 'a.pt', 'model.pkl'])
+@pytest.mark.parametrize('name', ['pytorch_model.bin', 'a.pt', 'z.pkl'])
 def test_pickles_are_refused(tmp_path, name):
   (tmp_path / name).write_bytes(b'')
+  for other in 'bcdefghij':  # However many files there are.
+    (tmp_path / f'{other}.json').write_bytes(b'')
   assert 'pickles, which can run any program' in _refusal(tmp_path)
 
 
@@ -131,3 +134,33 @@ def test_directory_that_cannot_be_written_is_refused(tmp_path):
     steps.check_writable(tmp_path / 'file' / 'run', process=0)
   steps.check_writable(tmp_path / 'new' / 'run', process=0)
   assert os.listdir(tmp_path / 'new' / 'run') == []
+
+
+@pytest.mark.parametrize(
+    ('name', 'words'),
+    [
+        ('model.ckpt-10.index', 'take .*model.ckpt-10, which'),
+        ('model.ckpt-10.data-00000-of-00002', 'take .*model.ckpt-10, which'),
+        ('model.safetensors', 'take the folder that holds it'),
+        ('pytorch_model.bin', 'take the folder that holds it'),
+    ],
+)
+def test_part_of_a_checkpoint_is_told_what_to_take_instead(
+    tmp_path, name, words
+):
+  (tmp_path / name).write_bytes(b'')
+  assert re.search(words, _refusal(tmp_path / name))
+
+
+def test_what_is_near_a_path_that_does_not_exist_is_told(tmp_path):
+  assert 'downloaded first' in _refusal(tmp_path / 'google' / 't5-small')
+  (tmp_path / 'model.ckpt-10.index').write_bytes(b'')
+  assert "there are ['model.ckpt-10']" in _refusal(tmp_path / 'model.ckpt-9')
+
+
+def test_config_without_weights_is_told_what_lacks(tmp_path):
+  (tmp_path / 'config.json').write_text('{}')
+  (tmp_path / 'model.gguf').write_bytes(b'')
+  text = _refusal(tmp_path)
+  assert 'model.gguf' in text
+  assert "copy the model's safetensors there" in text
