@@ -146,6 +146,19 @@ def test_t5_of_a_run_tells_its_activation_and_epsilon(tmp_path):
   assert config['layer_norm_epsilon'] == 1e-5
 
 
+def test_scanned_t5_whose_layers_differ_in_their_bias_is_a_umt5(tmp_path):
+  _make_run(
+      tmp_path / 'run',
+      model='models/byt5/tiny.gin',
+      head='from t5wild.networks import transformer as network',
+      more=_values('network', 'T5Config', {'scan_layers': True}),
+  )
+  out = tmp_path / 'out'
+  assert _convert('--run', tmp_path / 'run', '--to', out, '--to_format=hf') == 0
+  config = json.loads((out / 'config.json').read_text())
+  assert config['model_type'] == 'umt5'
+
+
 @pytest.mark.parametrize(
     ('model', 'words'),
     [
@@ -179,11 +192,10 @@ def _write_theirs(folder, name, files=()):
 
 
 @pytest.mark.parametrize('name', ['llama_3_1', 'mt5', 'ul2'])
-@pytest.mark.parametrize('layers', ['--scan', '--unscan'])
-def test_model_that_came_goes_back_with_all_it_had(tmp_path, name, layers):
+@pytest.mark.parametrize('flags', [[], ['--scan']])
+def test_model_that_came_goes_back_with_all_it_had(tmp_path, name, flags):
   theirs, ours, back = (tmp_path / n for n in ('theirs', 'ours', 'back'))
   _write_theirs(theirs, name, ['tokenizer_config.json', 'tokenizer.json'])
-  flags = ['--scan'] if layers == '--scan' else []
   assert _convert('--from', theirs, '--to', ours, *flags) == 0
   assert _convert('--from', ours, '--to', back, '--to_format=hf') == 0
   config = json.loads((back / 'config.json').read_text())

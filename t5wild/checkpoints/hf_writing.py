@@ -128,6 +128,10 @@ def write(
   is_decoder = not any(k.startswith('target/encoder/') for k in targets)
   if network is None and template is None:
     network = _network_of_shapes(targets, is_decoder, activation)
+  has_own_bias = any('/layers_0/relpos_bias/' in key for key in targets)
+  if network is not None and has_own_bias:
+    # Scanned layers have each its own, whatever their network says.
+    network = {**network, 'positions': 'relative_bias_per_layer'}
   config = _make_config(network, template, is_decoder, family)
   if template is None:
     config |= tokens or TOKENS

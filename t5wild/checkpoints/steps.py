@@ -212,8 +212,8 @@ def _explain(path: epath.Path) -> str:
   if 'config.json' in names:
     return (
         f'{path} has a config.json and no weights that are read here (it holds '
-        f"{names[:8]}), expected one of {_SAFETENSORS} beside it: copy the model's "
-        'safetensors there'
+        f'{names[:8]}), expected one of {_SAFETENSORS} beside it: copy the '
+        "model's safetensors there"
     )
   if (path / STATE_ITEM).exists():
     return (
