@@ -114,9 +114,9 @@ class RunDir:
     """Folder of where the time of each attempt went, one file for each."""
     return self.join('time')
 
-  def attempt_log(self, attempt: int, host: str, process: int) -> str:
-    """What a supervised process of a host printed in one attempt."""
-    name = f'attempt_{attempt}.{host}.process_{process}.log'
+  def attempt_log(self, attempt: int, label: str, process: int) -> str:
+    """What a process of the supervisor `label` printed in one attempt."""
+    name = f'attempt_{attempt}.{label}.process_{process}.log'
     return self.join('logs', name)
 
   def summaries(self, name: str) -> str:

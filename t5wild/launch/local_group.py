@@ -101,7 +101,7 @@ class LocalGroup:
         flags = []
         if port is not None:
           flags = coordinator_flags(port, count=count, index=index)
-        path = self._dir.attempt_log(told.attempt, told.host, index)
+        path = self._dir.attempt_log(told.attempt, told.label, index)
         with log_tails.open_log(path) as log:
           self._processes.append(
               subprocess.Popen(

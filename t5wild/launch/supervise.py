@@ -43,7 +43,7 @@ def main(argv: Sequence[str] = ()) -> int:
     return exit_codes.BAD_CONFIG.code
   try:
     with run_lock.held(
-        job.run_dir, wait_seconds=bounds.stop
+        job.run_dir, label=job.label, wait_seconds=bounds.stop
     ) as lock:
       return _supervise(arguments, job, policy, bounds, targets, lock)
   except (run_lock.RunIsTakenError, OSError) as error:
@@ -115,6 +115,7 @@ def _checked(arguments, command):
       num_processes=arguments.processes,
       run_dir=_run_dir(arguments.run_dir, command),
       environment=alerts_lib.without_secrets(environment),
+      label=run_lock.label_from(environment),
       coordinator_port=port,
   )
   policy = restarts.Policy(

@@ -80,6 +80,7 @@ class Job:
     num_processes: on this host; several get the coordinator's flags.
     run_dir: a local folder for signs, logs and events.
     environment: of the processes.
+    label: names this supervisor among those of the run.
     coordinator_port: of the first attempt; None: a free one, as later ones.
   """
 
@@ -87,6 +88,7 @@ class Job:
   num_processes: int = 1
   run_dir: run_dir_lib.RunDir
   environment: Mapping[str, str]
+  label: str
   coordinator_port: int | None = None
 
 
@@ -225,6 +227,7 @@ class Supervisor:
         start=time.time(),
         supervisor=os.getpid(),
         host=socket.gethostname(),
+        label=self._job.label,
         folder=self._job.run_dir.path,
     )
     group = local_group.LocalGroup(

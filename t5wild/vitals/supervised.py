@@ -20,6 +20,8 @@ class Supervised:
     start: when it was started, seconds since 1970.
     supervisor: process id of the supervisor.
     host: name of the supervisor's machine; its processes may be on others.
+    label: names the supervisor among all of the run: its host, and its rank
+      where a launcher starts several on one host.
     folder: local folder where signs of life, stacks and events go; it is the
       run directory unless that is a bucket.
   """
@@ -28,6 +30,7 @@ class Supervised:
   start: float
   supervisor: int
   host: str
+  label: str
   folder: str
 
   def to_environment(self) -> dict[str, str]:

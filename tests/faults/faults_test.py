@@ -120,7 +120,7 @@ def test_with_the_watchdog_off_a_stopped_process_stops_the_run_for_good(start):
   run.send(1, signal.SIGSTOP)
   time.sleep(2 * _HANG_SECONDS)
   assert not [e for e in run.events() if e.name == 'supervisor/detected']
-  os.kill(run.sign(1).pid, signal.SIGKILL)
+  run.kill()
 
 
 def test_a_silent_process_is_a_hang_for_the_supervisor_itself(

@@ -132,12 +132,17 @@ class SupervisedRun:
       self.process.send_signal(signal.SIGTERM)
       with contextlib.suppress(subprocess.TimeoutExpired):
         self.process.wait(20)
-    if self.process.poll() is None:
-      for sign in heartbeats.read_all(self.run_dir):
-        with contextlib.suppress(ProcessLookupError):
-          os.kill(sign.pid, signal.SIGKILL)
-      self.process.kill()
-      self.process.wait()
+    self.kill()
+
+  def kill(self) -> None:
+    """Ends the supervisor, if it is alive, and all that it started, at once."""
+    if self.process.poll() is not None:
+      return
+    self.process.kill()
+    self.process.wait()
+    for sign in heartbeats.read_all(self.run_dir):
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(sign.pid, signal.SIGKILL)
 
   def _pause(self) -> None:
     if self.process.poll() is not None:

@@ -231,6 +231,24 @@ def test_a_second_supervisor_of_one_run_is_refused(tmp_path):
   assert process.wait(30) == 128 + signal.SIGINT
 
 
+def test_tasks_of_one_host_have_a_supervisor_each(tmp_path, monkeypatch):
+  first = None
+  for rank in ('0', '1'):
+    monkeypatch.setenv('SLURM_PROCID', rank)
+    if first is None:
+      first = _start(tmp_path, f'touch {tmp_path}/up; sleep 60')
+      _wait_for(tmp_path / 'up')
+  assert _supervise(tmp_path, 'true', '--stop_seconds=0.2') == 0
+  logs = {path.name for path in (tmp_path / 'run' / 'logs').iterdir()}
+  host = socket.gethostname()
+  assert logs == {
+      f'attempt_1.{host}.rank_0.process_0.log',
+      f'attempt_2.{host}.rank_1.process_0.log',
+  }
+  first.terminate()
+  first.wait(30)
+
+
 def test_after_a_killed_supervisor_the_next_waits_for_what_it_left(tmp_path):
   first = _start(tmp_path, f'touch {tmp_path}/up; sleep 2; date > {tmp_path}/a')
   _wait_for(tmp_path / 'up')

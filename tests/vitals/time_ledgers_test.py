@@ -62,7 +62,7 @@ def test_a_price_below_nothing_is_refused(tmp_path):
 
 def test_a_supervised_ledger_begins_with_the_process_and_only_once(monkeypatch):
   told = supervised.Supervised(
-      attempt=1, start=time.time() - 100, supervisor=1, host='h',
+      attempt=1, start=time.time() - 100, supervisor=1, host='h', label='h',
       folder='/x',
   )
   monkeypatch.setenv(supervised.VARIABLE, '')

@@ -246,7 +246,7 @@ def test_without_its_supervisor_a_process_asks_itself_to_stop(
   gone.wait()
   told = supervised.Supervised(
       attempt=3, start=time.time(), supervisor=gone.pid,
-      host=socket.gethostname(), folder=str(tmp_path),
+      host=socket.gethostname(), label='h', folder=str(tmp_path),
   )
   monkeypatch.setenv(*next(iter(told.to_environment().items())))
   asked = threading.Event()
