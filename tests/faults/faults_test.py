@@ -38,18 +38,6 @@ def start(tmp_path):
     run.close()
 
 
-@pytest.fixture(scope='session')
-def undisturbed(tmp_path_factory):
-  """Losses of a run that nothing befell; it fills the compilation cache."""
-  folder = tmp_path_factory.mktemp('undisturbed') / 'run'
-  run = supervised.SupervisedRun(folder)
-  assert run.wait() == 0, run.log.read_text()
-  assert run.exits() == ['done']
-  losses = supervised.losses(folder)
-  assert list(losses) == list(range(1, supervised.NUM_STEPS + 1))
-  return losses
-
-
 @pytest.mark.parametrize('process', [1, 0])
 def test_kill_9_of_one_is_seen_at_once_and_all_go_on_with_the_same_bits(
     process, start, undisturbed, capsys
