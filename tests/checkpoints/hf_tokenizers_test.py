@@ -64,6 +64,7 @@ def _train(folder, model_type):
   return seqio.SentencePieceVocabulary(str(folder / 'm.model'), extra_ids=100)
 
 
+@pytest.mark.slow  # Imports seqio.
 def test_sentencepiece_gives_our_tokens(tmp_path):
   vocabulary = _train(tmp_path, 'unigram')
   assert _write(tmp_path / 'm', vocabulary) == 'a T5Tokenizer'
@@ -71,6 +72,7 @@ def test_sentencepiece_gives_our_tokens(tmp_path):
   _assert_same_tokens(tmp_path / 'm', vocabulary)
 
 
+@pytest.mark.slow
 def test_tokenizer_that_would_differ_is_not_written(tmp_path):
   files, told = hf_tokenizers.make(_train(tmp_path, 'bpe'))
   assert not files
