@@ -71,6 +71,10 @@ COMMANDS = {
         module='t5wild.reports.run_report',
         summary='write a page that shows a run, while it goes on or afterwards',
     ),
+    'compare': Command(
+        module='t5wild.reports.compare',
+        summary='say how runs differ, since which step, and what they cost',
+    ),
     'watch': Command(
         module='t5wild.reports.watch',
         summary='show a run in the terminal, or as a live page, as it goes on',

@@ -31,7 +31,7 @@ class Curve:
   values: np.ndarray
   mean_steps: np.ndarray
   means: np.ndarray
-  not_finite: list[tuple[int, float]]
+  not_finite: list[tuple[float, float]]
   num_not_finite: int
 
 
@@ -39,7 +39,7 @@ def curve(steps: np.ndarray, values: np.ndarray, *, num_buckets: int) -> Curve:
   """Keeps the lowest and the highest value of each bucket.
 
   Args:
-    steps: increasing, [points].
+    steps: increasing, [points]; or hours, or whatever else is across.
     values: [points]; may hold NaN and infinities.
     num_buckets: equal parts of the range of steps; up to two points of each
       remain.
@@ -92,8 +92,9 @@ def extreme_by_bucket(
 
 def _buckets(steps: np.ndarray, num_buckets: int) -> np.ndarray:
   """The bucket of each step, [points]; not all buckets need have one."""
-  first, span = steps[0], max(1, steps[-1] - steps[0])
-  return np.minimum((steps - first) * num_buckets // span, num_buckets - 1)
+  first, span = steps[0], (steps[-1] - steps[0]) or 1
+  part = (steps - first) * num_buckets // span
+  return np.minimum(part, num_buckets - 1).astype(np.int64)
 
 
 def _thinned(
@@ -120,11 +121,11 @@ def _thinned(
 
 def _ends_of_buckets(
     steps: np.ndarray, values: np.ndarray, num_buckets: int
-) -> list[tuple[int, float]]:
+) -> list[tuple[float, float]]:
   if not len(steps):
     return []
   bucket = _buckets(steps, num_buckets)
   starts = np.flatnonzero(np.diff(bucket, prepend=-1))
   ends = np.append(starts[1:] - 1, len(steps) - 1)
   rows = np.unique(np.concatenate((starts, ends)))
-  return [(int(steps[row]), float(values[row])) for row in rows]
+  return [(steps[row].item(), float(values[row])) for row in rows]

@@ -16,6 +16,11 @@ _DEVIATIONS = 8.0  # of the median absolute deviation, as a standard deviation's
 _LEAST_JUMP = 0.05  # relative
 _MAD_TO_DEVIATION = 1.4826
 _SILENCE_FACTOR = 10
+# Records of how long something took that is no step.
+_TOLD = (
+    r'(.+/timing/evaluate_seconds|train/timing/(compile|init_or_restore|'
+    r'save_blocked)_seconds)'
+)
 _LEAST_SILENCE_SECONDS = 60.0
 _MAX_SILENCES = 5
 
@@ -138,6 +143,7 @@ def silences(history: history_lib.History) -> list[Silence]:
   order = np.argsort(stamps, kind='stable')
   stamps, steps = stamps[order], steps[order]
   gaps = np.diff(stamps)
+  gaps = gaps - _accounted_for(history, stamps)
   real = gaps[gaps > 0]
   if len(real) < 10:
     return []
@@ -155,6 +161,20 @@ def silences(history: history_lib.History) -> list[Silence]:
       if not any(stamps[row] < at <= stamps[row + 1] for at in restarts)
   ]
   return sorted(found, key=lambda s: -s.seconds)[:_MAX_SILENCES]
+
+
+def _accounted_for(
+    history: history_lib.History, stamps: np.ndarray
+) -> np.ndarray:
+  """Seconds of each gap that an evaluation, save or start tells as its own."""
+  told = np.zeros(len(stamps) - 1)
+  for name in history.matching(_TOLD):
+    column = history.columns[name]
+    # A record is written at the end of what took the time.
+    row = np.searchsorted(stamps, column.seconds, side='left') - 1
+    inside = (row >= 0) & (row < len(told))
+    np.add.at(told, row[inside], np.nan_to_num(column.values[inside]))
+  return told
 
 
 def _before(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -147,12 +147,14 @@ def escaped(value: Any) -> str:
 
 def _line(line: panels_lib.Line) -> dict[str, Any]:
   curve: downsample.Curve = line.curve
+  # The middle of a part need be no truer than a pixel.
+  middle = 6
   return {
       'label': line.label,
       'points': curve.num_points,
-      'x': [int(step) for step in curve.steps],
+      'x': [number(step, digits=9) for step in curve.steps],
       'y': [number(value) for value in curve.values],
-      'mean_x': [round(float(step)) for step in curve.mean_steps],
+      'mean_x': [number(step, digits=middle) for step in curve.mean_steps],
       'mean_y': [number(value) for value in curve.means],
       'bad': [
           [step, 'NaN' if math.isnan(value) else 'infinite']

@@ -18,6 +18,7 @@ from t5wild.reports import findings as findings_lib
 from t5wild.reports import history as history_lib
 from t5wild.reports import html_page
 from t5wild.reports import live_page
+from t5wild.reports import outputs as outputs_lib
 from t5wild.reports import run_texts
 from t5wild.reports import terminal_view
 from t5wild.vitals import heartbeats
@@ -135,7 +136,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       prog='t5wild watch', description=_DESCRIPTION
   )
   parser.add_argument(
-      'run', type=_path, metavar='RUN', help='the MODEL_DIR of a run'
+      'run', type=outputs_lib.path_of_a_run, metavar='RUN',
+      help='the MODEL_DIR of a run',
   )
   parser.add_argument(
       '--period', type=_period, default=2.0, metavar='SECONDS',
@@ -150,14 +152,6 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       'on, to this machine only; 0 takes a free port',
   )
   return parser.parse_args(argv)  # fmt: skip
-
-
-def _path(text: str) -> str:
-  if not text:
-    raise argparse.ArgumentTypeError(
-        'RUN is empty; expected the MODEL_DIR of a run; is a variable unset?'
-    )
-  return text
 
 
 def _period(text: str) -> float:

@@ -80,6 +80,21 @@ def test_a_silence_is_told_with_its_length():
   assert '2 h 0 min after step 59' in finding.text
 
 
+def test_a_long_evaluation_is_no_silence():
+  steps = np.arange(100)
+  seconds = np.arange(100) * 5.0 + 7200.0 * (steps >= 60)
+  loss = history_lib.Column(
+      name='train/loss', unit='', steps=steps, seconds=seconds,
+      values=np.ones(100),
+  )  # fmt: skip
+  took = history_lib.Column(
+      name='eval/x/timing/evaluate_seconds', unit='', steps=np.array([59]),
+      seconds=np.array([7499.0]), values=np.array([7200.0]),
+  )  # fmt: skip
+  columns = {column.name: column for column in (loss, took)}
+  assert not findings.find(history_lib.History('x', columns, 'records'))
+
+
 def test_growing_memory_is_told():
   steps = np.arange(100)
   column = history_lib.Column(

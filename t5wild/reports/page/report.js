@@ -69,7 +69,7 @@ function axisOf(title, extra) {
 }
 
 function layoutOf(isLog, extra) {
-  const x = axisOf(view.axis === 'step' ? 'step' : 'hours', {
+  const x = axisOf(data.across || view.axis, {
     exponentformat: 'none', separatethousands: true});
   x.range = view.range ? [...view.range] : wholeRange();
   return {
@@ -258,7 +258,7 @@ function listen() {
     showSmoothing();
     redrawAll();
   });
-  document.getElementById('axis').addEventListener('change', event => {
+  document.getElementById('axis')?.addEventListener('change', event => {
     view.axis = event.target.value;
     view.range = null;
     redrawAll();
