@@ -18,6 +18,7 @@ from t5wild import exit_codes
 from t5wild import foreign_logs
 from t5wild import gin_utils
 from t5wild import vocabulary_files
+from t5wild.compat import frameworks
 from t5wild.compat import install
 from t5wild.data import providers
 from t5wild.partitioning import distributed
@@ -149,11 +150,17 @@ def parse_gin(**objects: Any) -> None:
   install.install()
   for name, value in objects.items():
     setattr(sys.modules['__main__'], name, value)
-  gin_utils.parse_gin_flags(
-      flags.FLAGS.gin_search_paths,
-      flags.FLAGS.gin_file,
-      flags.FLAGS.gin_bindings,
-  )
+  try:
+    gin_utils.parse_gin_flags(
+        flags.FLAGS.gin_search_paths,
+        flags.FLAGS.gin_file,
+        flags.FLAGS.gin_bindings,
+    )
+  except gin_utils.GinError as error:
+    told = frameworks.told_of_files(flags.FLAGS.gin_file or ())
+    if not told:
+      raise
+    raise gin_utils.GinError(f'{told}\n{error}') from None
 
 
 def use_data_dirs() -> None:

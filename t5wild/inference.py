@@ -7,7 +7,7 @@ outputs, and what is made of them, are the same on every mesh.
 """
 
 import collections
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import inspect
 import itertools
 from typing import Any
@@ -125,6 +125,27 @@ class InferFunction:
     return _by_example(
         indices, outputs, keep_aux_as_numpy=self._keep_aux_as_numpy
     )
+
+
+def tokens_and_aux_values(
+    outputs: Any,
+) -> tuple[Sequence[Any], dict[str, Any]]:
+  """Takes what an infer function gave apart, in the order of the examples.
+
+  Args:
+    outputs: pairs of (index, tokens or score); or a tuple of these and of
+      auxiliary values, one list a name, in the same order as they.
+
+  Returns:
+    (tokens or scores, auxiliary values by name; {} where there are none).
+  """
+  pairs, aux = outputs if isinstance(outputs, tuple) else (outputs, {})
+  order = sorted(range(len(pairs)), key=lambda place: pairs[place][0])
+  return [pairs[place][1] for place in order], jax.tree.map(
+      lambda values: [values[place] for place in order],
+      aux,
+      is_leaf=lambda values: isinstance(values, list | np.ndarray),
+  )
 
 
 def _with_fixed_arguments(infer_step: Callable[..., Any]) -> Callable[..., Any]:

@@ -100,3 +100,12 @@ def test_hosts_with_unequal_data_are_told(monkeypatch):
   )
   with pytest.raises(ValueError, match=r'\[3, 4\] examples'):
     _infer(_double, 3)
+
+
+def test_what_was_inferred_is_taken_apart_in_the_order_of_the_examples():
+  pairs = [(2, 'c'), (0, 'a'), (1, 'b')]
+  assert inference.tokens_and_aux_values(pairs) == (['a', 'b', 'c'], {})
+  aux = {'scores': [0.2, 0.0, 0.1], 'each': {'x': np.arange(3)}}
+  tokens, ordered = inference.tokens_and_aux_values((pairs, aux))
+  assert tokens == ['a', 'b', 'c']
+  assert ordered == {'scores': [0.0, 0.1, 0.2], 'each': {'x': [1, 2, 0]}}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import os
+import pathlib
 import re
 
 # Module, by which a gin file is known -> whose files those are.
@@ -40,6 +41,7 @@ _OF_TEXTS = (
     ('DeepSpeed', ('.json',), (r'"zero_optimization"\s*:',)),
     ('Hugging Face transformers', ('.json',), (r'"model_type"\s*:',)),
 )  # fmt: skip
+_IMPORT = re.compile(r'^(?:import|from)\s+([\w.]+)', re.MULTILINE)
 # Endings of configurations that are never gin.
 _NOT_GIN = (*_YAML, '.toml', '.json', '.ini', '.cfg', '.xml', '.pbtxt')
 
@@ -73,6 +75,25 @@ def of_text(path: str, text: str) -> str | None:
     ):
       return framework
   return None
+
+
+def told_of_files(paths: Iterable[str]) -> str:
+  """Which of a command's gin files are another framework's; '' if none is."""
+  told = []
+  for path in paths:
+    try:
+      text = pathlib.Path(path).read_text(encoding='utf-8', errors='replace')
+    except OSError:
+      continue  # it is somewhere else, or not there: told by who reads it
+    found = of_modules(_IMPORT.findall(text))
+    framework = found[0] if found else of_text(path, text)
+    if framework:
+      told.append(
+          f'{path} is a configuration of {framework}, no recipe of T5X.\n'
+          '  expected: a gin file that names code of T5X or of t5wild.\n'
+          '  do: write it anew as a recipe: docs/recipes.md shows how.\n'
+      )
+  return '\n'.join(told)
 
 
 def _is_within(module: str, package: str) -> bool:

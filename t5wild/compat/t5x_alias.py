@@ -84,6 +84,10 @@ _INFER = {
         'create_task_from_tfexample_file infer main merge_chunks_to_file '
         'write_inferences_to_file'
     ),
+    't5wild.inference': (
+        '_extract_tokens_and_aux_values=tokens_and_aux_values'
+    ),
+    'typing': 'Inferences=Tuple _Inferences=Tuple',
 }
 
 # T5X module -> place of ours -> names there; `old=new` where the name changed.
@@ -99,6 +103,9 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             '_AdafactorHyperParams=AdafactorHyperParams '
             '_AdafactorParamState=AdafactorParamState'
         ),
+    },
+    't5x.checkpoint_importer': {
+        't5wild.checkpoints.stored': 'LazyArray=Stored',
     },
     't5x.checkpoints': {
         't5wild.checkpoints': (
@@ -152,6 +159,9 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             'get_batches_from_seqio get_dataset_from_natural_text_examples '
             'get_gin_config_from_interactive_model '
             'get_seqio_task_from_examples'
+        ),
+        't5wild.inference': (
+            '_extract_tokens_and_aux_values=tokens_and_aux_values'
         ),
     },
     't5x.losses': {
