@@ -267,8 +267,9 @@ class _Session:
 
   def _train(self, ahead, actions, profiler, stop_signal) -> int:
     """Evaluates what must be, then trains; returns the last step."""
-    past = self._read_past()
-    ended = actions.recall(past, self._first_step)
+    with self._ledger.span('startup'):
+      past = self._read_past()
+      ended = actions.recall(past, self._first_step)
     if ended is not None:
       logging.warning(
           'Nothing to train: this run was stopped after step %d (%s). To go '
@@ -277,12 +278,15 @@ class _Session:
       )  # fmt: skip
       return self._first_step
     self._compile(ahead)
-    if self._must_evaluate_first(past):
+    with self._ledger.span('startup'):
+      is_due = self._must_evaluate_first(past)
+    if is_due:
       with self._ledger.span('evaluate'):
         if actions.evaluate(self._first_step):
           return self._first_step
     if self._cadence.save_period and self._first_step == 0:
-      actions.save(0)
+      with self._ledger.span('save'):
+        actions.save(0)
     profiler.at_step(self._first_step)
     try:
       last = loop.run(
