@@ -128,9 +128,33 @@ def _dataset_config(
         f'train_eval_dataset_cfg (both are {cfg}): expected one to take the '
         'task from. Evaluate with --gin_file=runs/eval.gin instead.'
     )
+  if not isinstance(cfg, datasets.DatasetConfig):
+    return _task_instead_of(cfg, request)
   changes = {'mixture_or_task_name': request.task, 'split': request.split}
   return dataclasses.replace(
       cfg, **{n: v for n, v in changes.items() if v is not None}
+  )
+
+
+def _task_instead_of(
+    cfg: Any, request: RunRequest
+) -> datasets.DatasetConfig:
+  """A task to evaluate on, where the run's own data are no seqio task."""
+  if request.task is None:
+    raise ValueError(
+        f'the run {request.run} was evaluated on a {type(cfg).__name__}: '
+        'expected a task, whose text and metrics are known. Name one by '
+        "--task, or evaluate on the recipe's by "
+        '--gin.train_script.train.train_eval_dataset_cfg='
+        '@train_eval/data.DatasetConfig()'
+    )
+  return datasets.DatasetConfig(
+      mixture_or_task_name=request.task,
+      task_feature_lengths=cfg.task_feature_lengths,
+      split=request.split or getattr(cfg, 'split', 'validation'),
+      batch_size=cfg.batch_size,
+      shuffle=False,
+      seed=0,
   )
 
 

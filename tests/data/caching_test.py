@@ -109,6 +109,27 @@ def test_a_task_of_pairs_is_cached_as_examples_and_read(tmp_path):
   assert written == sorted(copy_task.texts('train'))
 
 
+def test_a_mixture_is_cached_with_its_rates(text_task, tmp_path):
+  names = ('cached_first', 'cached_second')
+  for name in names:
+    seqio.TaskRegistry.add(
+        name,
+        source=text_task.source,
+        preprocessors=text_task.preprocessors,
+        output_features=text_task.output_features,
+    )
+  mixture = seqio.MixtureRegistry.add(
+      'cached_both', [(names[0], 3.0), (names[1], 1.0)]
+  )
+  _write(mixture, tmp_path, splits=['train'])
+  reader = caches.reader(caches.config(tmp_path, batch_size=8))
+  sources = []
+  for _ in range(40):
+    sources += np.concatenate(reader.origins())[:, 0].tolist()
+    next(reader)
+  assert np.mean(sources) == pytest.approx(0.25, abs=0.05)
+
+
 def test_reading_a_cache_gives_the_bits_of_the_numpy_core(text_task, tmp_path):
   """What is read is `make_examples` of a document with the epoch's key."""
   from t5wild.data import examples

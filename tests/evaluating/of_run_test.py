@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A run that was trained from a cache is evaluated on a task that is named."""
+
+import types
+
+import pytest
+
+from t5wild.data import cached_datasets
+from t5wild.evaluating import of_run
+
+_CACHED = cached_datasets.CachedDatasetConfig(
+    cache_dir='somewhere',
+    task_feature_lengths={'inputs': 8, 'targets': 4},
+    batch_size=16,
+    split='validation',
+)
+
+
+def _config_for(**changes):
+  request = of_run.RunRequest(run='my_run', **changes)
+  bound = types.SimpleNamespace(
+      get={'train_eval_dataset_cfg': _CACHED}.get
+  )
+  return of_run._dataset_config(request, bound)
+
+
+def test_a_task_named_is_read_in_the_lengths_of_the_cache():
+  cfg = _config_for(task='a_task')
+  assert cfg.mixture_or_task_name == 'a_task'
+  assert cfg.task_feature_lengths == {'inputs': 8, 'targets': 4}
+  assert (cfg.split, cfg.batch_size) == ('validation', 16)
+  assert _config_for(task='a_task', split='test').split == 'test'
+
+
+def test_without_a_task_it_is_refused_with_the_ways_to_name_one():
+  with pytest.raises(ValueError, match='--task') as error:
+    _config_for()
+  assert 'train_eval/data.DatasetConfig' in str(error.value)
