@@ -16,7 +16,6 @@ from t5wild.checkpoints import hf
 from t5wild.checkpoints import hf_export
 from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
-from t5wild.networks import config as config_lib
 
 # What the user can mend; anything else is a fault of ours.
 _FOR_THE_USER = (
@@ -75,7 +74,8 @@ def _what_is_known(arguments: argparse.Namespace) -> hf_export.Export:
   run = run_config.RunConfig.read(run_config.find_config(arguments.run))
   model = run.need('model')
   config = getattr(model.module, 'config', None)
-  if not isinstance(config, config_lib.LayerConfig):
+  # By what it has: networks are joined to models by gin alone.
+  if not (dataclasses.is_dataclass(config) and hasattr(config, 'positions')):
     raise ValueError(
         f'{arguments.run} has the network {type(model.module).__name__}, '
         'expected one of t5wild.networks: others are not written for '

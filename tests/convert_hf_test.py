@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import types
 
 import flax.core
 import gin
@@ -183,6 +184,21 @@ def test_network_that_transformers_lacks_is_told_by_its_values(
   assert code == exit_codes.BAD_CONFIG.code
   assert words in capsys.readouterr().err
   assert not out.exists()
+
+
+def test_network_of_somebody_else_is_refused(tmp_path, capsys, monkeypatch):
+  _make_run(tmp_path / 'run', model='models/byt5/tiny.gin')
+  theirs = types.SimpleNamespace(config=types.SimpleNamespace(emb_dim=8))
+  monkeypatch.setattr(
+      run_config.RunConfig,
+      'need',
+      lambda *_: types.SimpleNamespace(module=theirs),
+  )
+  code = _convert(
+      '--run', tmp_path / 'run', '--to', tmp_path / 'o', '--to_format=hf'
+  )
+  assert code == exit_codes.BAD_CONFIG.code
+  assert 'expected one of t5wild.networks' in capsys.readouterr().err
 
 
 def _write_theirs(folder, name, files=()):
