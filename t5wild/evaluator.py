@@ -9,6 +9,7 @@ evaluator is made, not before.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import functools
+import importlib.util
 import os
 from typing import Any
 
@@ -91,6 +92,7 @@ class InferenceEvaluator:
           **loggers,
       )
     self._check_not_empty()
+    self._check_packages()
     logging.info(
         'Evaluation by decoding: tasks %s, shapes %s',
         [task.name for task in self.eval_tasks],
@@ -200,6 +202,25 @@ class InferenceEvaluator:
           f'tasks {empty} have no example in split {self._cfg.split!r}: '
           'expected at least one to evaluate. Correct infer_eval/'
           'data.DatasetConfig.split, or the task.'
+      )
+
+
+  def _check_packages(self) -> None:
+    """Refuses metrics whose package is missing, before there is a step."""
+    missing = [
+        (metric.__name__, task.name, module, package)
+        for task in self.eval_tasks
+        for metric in task.metric_fns
+        # Metrics of t5wild.tasks say so: module -> package.
+        for module, package in getattr(metric, 'needs', {}).items()
+        if importlib.util.find_spec(module) is None
+    ]
+    for metric, task, module, package in missing:
+      raise ValueError(
+          f'the metric {metric} of the task {task} needs {module}, which is '
+          f'not installed: expected it to evaluate. pip install {package}, or '
+          'leave out evaluation by decoding '
+          '(train_script.train.infer_eval_dataset_cfg = None).'
       )
 
 

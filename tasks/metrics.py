@@ -142,6 +142,11 @@ def rouge(
   }
 
 
+# Told before there is a step to evaluate.
+bleu.needs = {'sacrebleu': 'sacrebleu'}
+rouge.needs = {'rouge_score': 'rouge-score'}
+
+
 def bits_per_byte(
     targets: Sequence[str], scores: Sequence[float]
 ) -> dict[str, float]:

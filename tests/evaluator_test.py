@@ -157,6 +157,16 @@ def test_a_metric_that_fails_names_its_task():
     evaluator.evaluate(STATE, AXES)
 
 
+def test_a_metric_whose_package_is_missing_is_refused_before_any_step():
+  def score(targets, predictions):
+    return {'score': len(targets)}
+
+  score.needs = {'no_such_module': 'no-such-package'}
+  task = copy_task.make_task('scored', metric_fns=[score])
+  with pytest.raises(ValueError, match='pip install no-such-package'):
+    _make(_config(task))
+
+
 def test_a_log_that_cannot_be_written_does_not_end_the_run(tmp_path, caplog):
   (tmp_path / 'inference_eval').write_text('a file where a folder should be')
   evaluator = _make(log_dir=str(tmp_path))

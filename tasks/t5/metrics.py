@@ -93,6 +93,11 @@ def rouge_mean(targets, predictions, score_keys=_ROUGE_TYPES, **kwargs):
   }
 
 
+# Told before there is a step to evaluate.
+bleu.needs = {'sacrebleu': 'sacrebleu'}
+rouge.needs = rouge_mean.needs = {'rouge_score': 'rouge-score'}
+
+
 def squad(targets, predictions):
   """Exact match and F1 of answers, as SQuAD's script counts them."""
   return _qa(answer_scores.normalize_squad, targets, predictions)

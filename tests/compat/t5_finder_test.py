@@ -4,6 +4,7 @@
 
 import importlib
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -121,3 +122,11 @@ def test_without_compat_nothing_pretends_to_be_t5():
       [sys.executable, '-c', code], capture_output=True, text=True, check=False
   )
   assert done.stdout == 'True\n', done.stderr
+
+
+def test_the_guide_names_every_module():
+  guide = pathlib.Path(__file__).parents[2] / 'docs/migrating_from_t5x.md'
+  text = guide.read_text(encoding='utf-8')
+  modules = [m for m in t5_alias.modules() if t5_alias.aliases(m)]
+  assert modules
+  assert not [module for module in modules if f'`{module}`' not in text]
