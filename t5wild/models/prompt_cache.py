@@ -77,7 +77,17 @@ def fill(
       prefill_lengths=lengths,
       method=module.decode,
   )
-  return variables['cache'], lengths
+  return _at_positions(variables['cache'], lengths), lengths
+
+
+def _at_positions(cache: Cache, positions: jax.Array) -> Cache:
+  """The cache, a counter of positions in it set: a prompt does not move it."""
+  decoder = cache.get('decoder', {})
+  if 'position_embedder' not in decoder:
+    return cache
+  counter = {'position_embedder_index': positions}
+  embedder = {**decoder['position_embedder'], **counter}
+  return {**cache, 'decoder': {**decoder, 'position_embedder': embedder}}
 
 
 def can_fill(module: nn.Module, decode_fn: Callable[..., Any]) -> bool:

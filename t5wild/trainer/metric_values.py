@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import contextlib
 
 from clu import metrics as clu_metrics
+from clu import values as clu_values
 import jax
 import numpy as np
 
@@ -44,6 +45,15 @@ def merge_on_host(
 def compute_values(
     metrics: MetricsMap, *, duration_seconds: float, num_steps: int
 ) -> dict[str, float]:
+  """Values of fetched metrics that are numbers; see `finish`."""
+  return numbers(
+      finish(metrics, duration_seconds=duration_seconds, num_steps=num_steps)
+  )
+
+
+def finish(
+    metrics: MetricsMap, *, duration_seconds: float, num_steps: int
+) -> dict[str, clu_values.Value]:
   """Values of fetched metrics, given what only the host knows.
 
   Args:
@@ -59,12 +69,31 @@ def compute_values(
         finished = finished.replace_duration(duration_seconds)
       if hasattr(finished, 'replace_steps'):
         finished = finished.replace_steps(num_steps)
-      value = np.asarray(finished.compute())
-      if value.size == 1:
-        values[name] = float(value.reshape(()))
-      else:
-        values.update(_flattened(name, value))
+      values[name] = finished.compute_value()
   return values
+
+
+def numbers(values: Mapping[str, clu_values.Value]) -> dict[str, float]:
+  """The numbers among values, those of an array each under its own name."""
+  found = {}
+  for name, value in values.items():
+    if not isinstance(value, clu_values.Scalar | clu_values.Summary):
+      continue  # a text, an image, ...
+    array = np.asarray(value.value)
+    if array.size == 1:
+      found[name] = float(array.reshape(()))
+    else:
+      found.update(_flattened(name, array))
+  return found
+
+
+def texts(values: Mapping[str, clu_values.Value]) -> dict[str, str]:
+  """The texts among values."""
+  return {
+      name: str(value.value)
+      for name, value in values.items()
+      if isinstance(value, clu_values.Text)
+  }
 
 
 def rates(metrics: MetricsMap, *, duration_seconds: float) -> dict[str, float]:

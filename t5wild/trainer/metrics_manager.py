@@ -195,13 +195,13 @@ class MetricsManager:
   def write_texts(self, step, texts):
     """Writes texts, such as the operative config."""
 
-    def write():
-      for name, text in texts.items():
-        for sink in self._sinks:
-          with self._going_on_without(sink):
-            sink.write_text(int(step), name, text)
+    self._start(functools.partial(self._write_texts, step, texts))
 
-    self._start(write)
+  def _write_texts(self, step, texts) -> None:
+    for name, text in texts.items():
+      for sink in self._sinks:
+        with self._going_on_without(sink):
+          sink.write_text(int(step), name, text)
 
   def flush(self) -> None:
     """Waits until all reports are out; raises the first error of theirs."""
@@ -232,9 +232,11 @@ class MetricsManager:
       duration = now - self._mark
     self._mark = now
     merged = metric_values.merge_on_host(report.metrics)
-    values = metric_values.compute_values(
+    finished = metric_values.finish(
         merged, duration_seconds=duration, num_steps=report.num_steps
     )
+    self._write_texts(report.step, metric_values.texts(finished))
+    values = metric_values.numbers(finished)
     values.update(metric_values.rates(merged, duration_seconds=duration))
     values.update(self._step_times(report, duration))
     values.update(metric_values.memory_bytes())

@@ -12,6 +12,7 @@ import pytest
 
 from t5wild.decoding import sampling
 from t5wild.models import encoder_decoder
+from t5wild.models import prompt_cache
 from tests import t5x_network
 
 _VOCAB = 11
@@ -144,3 +145,33 @@ def test_prompts_at_once_are_answered_as_prompts_in_turn(cls):
   np.testing.assert_array_equal(tokens[:2, :2], [[3, 4], [5, 7]])
   if cls is _Watched:
     assert at_once.filled == (True,)
+
+
+class _Counting(nn.Module):
+  """Keeps the position it is at, as networks with absolute positions do."""
+
+  def decode(self, *unused, prefill=False, prefill_lengths=None, **others):
+    """Makes or keeps the counter; returns nothing of use."""
+    del unused, prefill, prefill_lengths, others
+    return jnp.zeros(())
+
+  def __call__(self, **unused):
+    """Nothing."""
+
+
+def test_the_counter_of_positions_stands_behind_each_prompt():
+  embedder = {'position_embedder_index': jnp.zeros(()), 'other': 1}
+  cache = {'decoder': {'position_embedder': embedder}, 'rest': 2}
+  filled, lengths = prompt_cache.fill(
+      _Counting(),
+      {},
+      cache,
+      encoded_inputs=jnp.zeros((2, 1, 1)),
+      encoder_input_tokens=jnp.zeros((2, 1)),
+      decoder_input_tokens=jnp.asarray([[0, 3, 4], [0, 0, 0]]),
+  )
+  index = filled['decoder']['position_embedder']['position_embedder_index']
+  np.testing.assert_array_equal(index, lengths)
+  np.testing.assert_array_equal(lengths, [2, 0])
+  assert filled['decoder']['position_embedder']['other'] == 1
+  assert filled['rest'] == 2

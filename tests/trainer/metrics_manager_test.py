@@ -7,6 +7,7 @@ import threading
 import time
 
 from clu import metrics as clu_metrics
+from clu import values as clu_values
 import flax
 import jax
 import jax.numpy as jnp
@@ -303,3 +304,18 @@ def test_t5x_summary_has_the_values_of_the_metrics_handed_in(manager):
   assert {name: value.value for name, value in summary.items()} == {
       'loss': 20.0
   }
+
+
+@flax.struct.dataclass
+class _Text(clu_metrics.Metric):
+  def compute_value(self):
+    return clu_values.Text('words')
+
+
+def test_a_metric_may_be_a_text(manager, recorder):
+  report = manager.submit(
+      4, {'loss': _PerStep(jnp.asarray(4.0)), 'sample': _Text()}, num_steps=2
+  ).result()
+  assert report['loss'] == 2.0
+  assert 'sample' not in report
+  assert recorder.texts == [(4, 'sample', 'words')]
