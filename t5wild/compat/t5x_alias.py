@@ -334,6 +334,12 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     't5x.contrib.gpu.t5': {},
     't5x.contrib.gpu.t5.layers': _LAYERS,
     't5x.contrib.gpu.t5.network': _GPU_NETWORK,
+    't5x.contrib.moe': {},
+    't5x.contrib.moe.partitioning': {
+        't5wild.partitioning.experts': (
+            'MoePjitPartitioner standard_logical_axis_rules'
+        ),
+    },
 }  # fmt: skip
 
 # Modules that are imported for what they do -> what does it here.
@@ -344,7 +350,9 @@ _IMPORTED: Mapping[str, str] = {
 # Parts of T5X that nothing here stands for, and what to do about it.
 ABSENT: Mapping[str, str] = {
     't5x.contrib.calm': 'early exits have no counterpart; keep that code',
-    't5x.contrib.moe': 'mixtures of experts have no counterpart yet',
+    't5x.contrib.moe': (
+        'mixtures of experts have no counterpart yet, but for the partitioner'
+    ),
     't5x.export': 'exports to TensorFlow have no counterpart',
     't5x.export_lib': 'exports to TensorFlow have no counterpart',
 }
