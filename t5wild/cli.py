@@ -91,10 +91,6 @@ COMMANDS = {
         module='t5wild.compat.run',
         summary="run a script that imports t5x, with t5wild's objects",
     ),
-    'train-vocab': Command(
-        module='t5wild.data.train_vocabulary',
-        summary='train a SentencePiece vocabulary on your text',
-    ),
     'cache': Command(
         module='t5wild.cache',
         summary='write a task as files that runs read without it, exactly',
@@ -102,6 +98,10 @@ COMMANDS = {
     'samples': Command(
         module='t5wild.samples',
         summary='say what a step was trained on, and when a text was seen',
+    ),
+    'train-vocab': Command(
+        module='t5wild.data.train_vocabulary',
+        summary='train a SentencePiece vocabulary on your text',
     ),
     'supervise': Command(
         module='t5wild.launch.supervise',
@@ -124,28 +124,19 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs a sub-command and returns its exit code; `argv` without our name."""
-  arguments = list(sys.argv[1:] if argv is None else argv)
-  if not arguments or arguments[0] in _HELP_FLAGS:
-    _print(usage())
-    return exit_codes.DONE.code if arguments else exit_codes.BAD_CONFIG.code
-  name, *rest = arguments
-  if name == '--version':
-    _print(f't5wild {t5wild.__version__}')
-    return exit_codes.DONE.code
-  if any(argument.startswith(_RUN_MODE) for argument in arguments):
-    name, rest = _by_run_mode(arguments)
-  if name not in COMMANDS:
-    _print(unknown(name), stream=sys.stderr)
-    return exit_codes.BAD_CONFIG.code
   try:
-    return _run(name, rest)
-  except KeyboardInterrupt:  # while its modules are still being imported, too
+    try:
+      code = _answer(list(sys.argv[1:] if argv is None else argv))
+    finally:
+      sys.stdout.flush()  # so that a reader who has gone is noticed here
+  except KeyboardInterrupt:  # while modules are still being imported, too
     _print('Stopped by Ctrl-C.', stream=sys.stderr)
     return 128 + signal.SIGINT
   except BrokenPipeError:
     # Who read the output has gone, as `head` does: nobody to tell.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE
+  return code
 
 
 def usage() -> str:
@@ -175,6 +166,22 @@ def unknown(name: str) -> str:
       f'  expected: one of {", ".join(COMMANDS)}.\n'
       '  do: t5wild --help says what each does.'
   )
+
+
+def _answer(arguments: Sequence[str]) -> int:
+  if not arguments or arguments[0] in _HELP_FLAGS:
+    _print(usage())
+    return exit_codes.DONE.code if arguments else exit_codes.BAD_CONFIG.code
+  name, *rest = arguments
+  if name == '--version':
+    _print(f't5wild {t5wild.__version__}')
+    return exit_codes.DONE.code
+  if any(argument.startswith(_RUN_MODE) for argument in arguments):
+    name, rest = _by_run_mode(arguments)
+  if name not in COMMANDS:
+    _print(unknown(name), stream=sys.stderr)
+    return exit_codes.BAD_CONFIG.code
+  return _run(name, rest)
 
 
 def _by_run_mode(arguments: Sequence[str]) -> tuple[str, list[str]]:

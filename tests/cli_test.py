@@ -3,7 +3,9 @@
 """The `t5wild` command: quick help, every command there, exit codes."""
 
 import importlib
+import os
 import resource
+import signal
 import subprocess
 import sys
 import types
@@ -44,6 +46,24 @@ def test_every_command_in_the_help_exists(name):
       importlib.import_module(command.module), command.function
   ))
   assert f'  {name} ' in cli.usage()
+
+
+@pytest.mark.parametrize(
+    'arguments', [['--help'], ['--version'], ['goodput', '--help']]
+)
+@pytest.mark.parametrize('buffered', ['', '1'])
+def test_a_reader_who_has_gone_is_no_error(arguments, buffered, monkeypatch):
+  monkeypatch.setenv('PYTHONUNBUFFERED', buffered)
+  read_end, write_end = os.pipe()
+  os.close(read_end)
+  done = subprocess.run(
+      [sys.executable, '-m', 't5wild.cli', *arguments],
+      stdout=write_end, stderr=subprocess.PIPE, text=True, check=False,
+  )
+  os.close(write_end)
+  assert done.stderr == ''
+  # Unbuffered, argparse passes over what happens to its help.
+  assert done.returncode in {0, 128 + signal.SIGPIPE}
 
 
 def test_arguments_go_to_the_command_and_its_exit_code_comes_back(monkeypatch):
