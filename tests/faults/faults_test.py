@@ -38,6 +38,19 @@ def start(tmp_path):
     run.close()
 
 
+def test_a_process_killed_while_it_restores_costs_no_step(start, undisturbed):
+  run = start()
+  run.wait_for_step()
+  run.send(1, signal.SIGKILL)
+  # Its first sign of life comes before the state is read.
+  sign = run.sign(1, attempt=2)
+  os.kill(sign.pid, signal.SIGKILL)
+  assert run.wait() == 0, run.log.read_text()
+  assert run.exits() == ['killed', 'killed', 'done']
+  assert supervised.losses(run.folder) == undisturbed
+  assert sign.step == sign.first_step
+
+
 @pytest.mark.parametrize('process', [1, 0])
 def test_kill_9_of_one_is_seen_at_once_and_all_go_on_with_the_same_bits(
     process, start, undisturbed, capsys

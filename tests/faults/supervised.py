@@ -86,12 +86,19 @@ class SupervisedRun:
           stderr=subprocess.STDOUT,
       )  # fmt: skip
 
-  def sign(self, process: int) -> heartbeats.Heartbeat:
-    """The newest sign of life of a process; waits for its first."""
+  def sign(self, process: int, *, attempt: int = 1) -> heartbeats.Heartbeat:
+    """The newest sign of life of a process; waits for its first.
+
+    Args:
+      process: its index.
+      attempt: the sign is of this one, or a later one.
+    """
     path = self.run_dir.heartbeat(socket.gethostname(), process)
-    while (sign := heartbeats.read(path)) is None:
+    while True:
+      sign = heartbeats.read(path)
+      if sign is not None and sign.attempt >= attempt:
+        return sign
       self._pause()
-    return sign
 
   def wait_for_step(self, step: int = STEP) -> None:
     """Returns when the loss of a step is on record."""
