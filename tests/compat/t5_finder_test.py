@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 
+import gin
 import pytest
 
 from t5wild.compat import t5_alias
@@ -122,6 +123,20 @@ def test_without_compat_nothing_pretends_to_be_t5():
       [sys.executable, '-c', code], capture_output=True, text=True, check=False
   )
   assert done.stdout == 'True\n', done.stderr
+
+
+def test_gin_configures_what_python_code_calls(t5_names):
+  from t5wild.tasks.t5 import defaults
+
+  try:
+    gin.parse_config(
+        'from __gin__ import dynamic_registration\n'
+        'from t5.data import utils as t5_utils\n'
+        't5_utils.rate_unsupervised.value = 7\n'
+    )
+    assert defaults.rate_unsupervised(None) == 7
+  finally:
+    gin.clear_config()
 
 
 def test_the_guide_names_every_module():
