@@ -123,6 +123,8 @@ _BY_WORDS = (
         r'|Connection refused|Socket closed|NCCL (error|operation)'
     )),
 )  # fmt: skip
+_HANG_LINE = re.compile(r'^process \d+ hangs in ')
+_LAGGARD_LINE = re.compile(r'^  process \d+ on ')
 _CRASHES = {
     -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL,
     -signal.SIGFPE,
@@ -182,6 +184,8 @@ def classify(
   if kind is USER_ERROR:
     # A recipe's files may lie on a file system that fails.
     kind, line = _search(lines, (FILE_SYSTEM,)) or (kind, '')
+  elif kind is HANG:
+    line = _hang_words(lines)
   elif code == -signal.SIGKILL and num_oom_kills:
     kind = OUT_OF_MEMORY
     line = "killed by the kernel's out-of-memory killer"
@@ -227,6 +231,19 @@ def _search(
       if pattern.search(line):
         return kind, line.strip()
   return None
+
+
+def _hang_words(lines: Sequence[str]) -> str:
+  """What the watchdog said, and whom it named below; '' if nothing is there."""
+  said = [i for i, line in enumerate(lines) if _HANG_LINE.search(line)]
+  if not said:
+    return ''
+  named = [
+      line.strip()
+      for line in lines[said[-1] + 1 :]
+      if _LAGGARD_LINE.search(line)
+  ]
+  return '; '.join([lines[said[-1]].strip(), *named])
 
 
 def _last_words(code: int, lines: Sequence[str]) -> str:

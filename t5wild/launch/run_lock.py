@@ -15,7 +15,6 @@ import time
 
 from t5wild import run_dir as run_dir_lib
 
-
 _RANKS = (
     'JAX_PROCESS_INDEX', 'SLURM_PROCID', 'OMPI_COMM_WORLD_RANK',
     'JOB_COMPLETION_INDEX',

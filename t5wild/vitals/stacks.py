@@ -10,14 +10,11 @@ import sys
 import threading
 import time
 
-_NATIVE_SECONDS = 10
+NATIVE_SECONDS = 10.0
 
 
 def write(path: str | None, why: str) -> None:
-  """Appends the Python stacks of all threads to a file (None: stderr).
-
-  Where py-spy is installed the native ones follow.
-  """
+  """Appends the Python stacks of all threads to a file (None: stderr)."""
   if path is None:
     faulthandler.dump_traceback(sys.__stderr__, all_threads=True)
     return
@@ -33,7 +30,13 @@ def write(path: str | None, why: str) -> None:
     )
     file.flush()
     faulthandler.dump_traceback(file, all_threads=True)
-    file.write(_native())
+
+
+def write_native(path: str) -> None:
+  """Appends the native stacks, by py-spy if it is there; takes seconds."""
+  found = _native()
+  with open(path, 'a', encoding='utf-8') as file:
+    file.write(found)
 
 
 def _native() -> str:
@@ -46,7 +49,7 @@ def _native() -> str:
         [found, 'dump', '--native', '--pid', str(os.getpid())],
         capture_output=True,
         text=True,
-        timeout=_NATIVE_SECONDS,
+        timeout=NATIVE_SECONDS,
         check=False,
     )
   except (OSError, subprocess.TimeoutExpired) as error:

@@ -112,6 +112,7 @@ class Watchdog:
     self._orphaned = self._hangs = False
     self._started = time.time()
     self._newest = self._look()
+    self._has_told = threading.Event()
     self._end = threading.Event()
     self._give_last = threading.Event()
     self._threads = [
@@ -252,11 +253,11 @@ class Watchdog:
         target=self._tell, args=(newest, what), name='last_words', daemon=True
     )
     told.start()
-    told.join(_LAST_WORDS_SECONDS)
-    if told.is_alive() or not self._files:
-      stacks.write(None, what)
-    else:
+    if self._files and self._has_told.wait(_LAST_WORDS_SECONDS):
       time.sleep(_OTHERS_SECONDS)
+      told.join(stacks.NATIVE_SECONDS)
+    else:
+      stacks.write(None, what)
     self.on_hang(exit_codes.HUNG.code)
 
   def _tell(self, newest: heartbeats.Heartbeat, what: str) -> None:
@@ -276,6 +277,8 @@ class Watchdog:
             '.min_seconds or .phase_seconds if nothing was wrong.',
         ])
     )
+    self._has_told.set()
+    stacks.write_native(place)
 
   def _laggards(self) -> list[str]:
     found = [

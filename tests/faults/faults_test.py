@@ -108,6 +108,9 @@ def test_a_stopped_process_is_a_hang_within_its_bound_and_is_named(
   (hang,) = [e for e in run.events() if e.name == 'watchdog/hang']
   assert f'process 1 on {socket.gethostname()} (pid {pid})' in hang.text
   assert 'no sign of life' in hang.text
+  assert f'(pid {pid}) gave no sign of life' in run.log.read_text()
+  (end,) = [e for e in run.events() if e.name == 'supervisor/exit/hang']
+  assert f'(pid {pid}) gave no sign of life' in end.text
   stacks = (run.folder / 'stacks' / 'process_0.txt').read_text()
   assert 'loop.py' in stacks
   seconds = supervised.tell(capsys, 'SIGSTOP of process 1', run, fault)

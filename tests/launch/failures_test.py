@@ -61,6 +61,20 @@ def test_a_process_killed_for_want_of_host_memory_is_out_of_memory():
   assert found.kind is failures.OUT_OF_MEMORY
 
 
+def test_a_hang_is_told_with_those_who_lag():
+  lines = [
+      'step 3/9', "process 0 hangs in 'step' after step 3: nothing finished",
+      '  process 1 on node7 (pid 17) gave no sign of life for 9 s',
+      '  All stacks are in x.',
+  ]  # fmt: skip
+  found = failures.classify(exit_codes.HUNG.code, lines)
+  assert found.line == (
+      "process 0 hangs in 'step' after step 3: nothing finished; process 1 on "
+      'node7 (pid 17) gave no sign of life for 9 s'
+  )
+  assert 'No step' in failures.classify(exit_codes.HUNG.code, []).line
+
+
 def test_what_a_killed_process_said_before_is_not_taken_for_its_cause():
   found = failures.classify(-signal.SIGKILL, ['retry: Connection refused'])
   assert found.kind is failures.KILLED

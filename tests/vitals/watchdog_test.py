@@ -84,6 +84,23 @@ def test_a_step_that_does_not_end_is_the_end_and_says_where(tmp_path, capfd):
   assert event.value >= 0.3
 
 
+def test_native_stacks_follow_where_py_spy_is_installed(
+    tmp_path, monkeypatch
+):
+  spy = tmp_path / 'bin' / 'py-spy'
+  spy.parent.mkdir()
+  spy.write_text('#!/bin/sh\necho "native frames: $@"\n')
+  spy.chmod(0o755)
+  monkeypatch.setenv('PATH', str(spy.parent), prepend=os.pathsep)
+  watched = _Watched(tmp_path)
+  watched.watchdog.__enter__()
+  watched.steps(5)
+  with watched.ledger.span('step'):
+    assert watched.ended.wait(10)
+  stacks = (tmp_path / 'stacks' / 'process_0.txt').read_text()
+  assert f'native frames: dump --native --pid {os.getpid()}' in stacks
+
+
 def test_with_the_detector_off_a_hang_goes_on(tmp_path):
   watched = _Watched(tmp_path, multiple=None)
   with watched.watchdog:
