@@ -187,6 +187,11 @@ class Supervisor:
 
   def _stop(self, ended: restarts.Ended, verdict: str) -> int:
     code = ended.failure.code
+    if ended.failure.kind.is_failure:
+      log = self._job.run_dir.attempt_log(
+          self._attempt, self._job.label, ended.failure.process
+      )
+      verdict += f'\n  Its log: {log}'
     self._say(verdict)
     self._events.add('stopped', code, unit='exit_code', step=ended.step,
                      text=verdict)  # fmt: skip

@@ -11,15 +11,16 @@ STEP = 'step'
 _OF_STEPS = frozenset({'step', 'data_wait', 'log', 'other'})
 
 # Seconds; of phases that have no step to measure them by. Generous: they differ
-# by orders of magnitude from run to run, and a run that knows better says so.
+# by orders of magnitude from run to run, and ending a healthy run each time is
+# worse than seeing a hang late. A run that knows better says so.
 PHASE_SECONDS = {
     'startup': 1800.0,
-    'restore': 3600.0,
+    'restore': 7200.0,
     'compile': 7200.0,
     'first_steps': 1800.0,  # before there is a median
-    'evaluate': 7200.0,
+    'evaluate': 21600.0,
     'save': 1800.0,
-    'finish': 3600.0,
+    'finish': 7200.0,
 }
 # So many durations make a median; the first steps of a process may load and
 # connect what later ones reuse.

@@ -11,6 +11,7 @@ import threading
 import time
 
 NATIVE_SECONDS = 10.0
+_DEBUGGERS = ('pdb', 'bdb', 'pydevd', '_pydevd')
 
 
 def write(path: str | None, why: str) -> None:
@@ -58,10 +59,10 @@ def _native() -> str:
 
 
 def in_debugger() -> bool:
-  """Whether a person holds the main thread in Python's debugger."""
+  """Whether a person's debugger holds the main thread: pdb's, an editor's."""
   frame = sys._current_frames().get(threading.main_thread().ident)
   while frame is not None:
-    if frame.f_globals.get('__name__') in ('pdb', 'bdb'):
+    if frame.f_globals.get('__name__', '').startswith(_DEBUGGERS):
       return True
     frame = frame.f_back
   return False

@@ -85,6 +85,8 @@ def test_a_users_mistake_is_told_and_not_repeated(tmp_path, capsys):
   assert _events(tmp_path).count('attempt') == 1
   shown = capsys.readouterr().err
   assert 'NOT RESTARTED' in shown and 'no such recipe' in shown
+  (log,) = (tmp_path / 'run' / 'logs').iterdir()
+  assert f'Its log: {log}' in shown
 
 
 def test_a_crash_loop_ends_with_a_verdict_and_the_commands_code(

@@ -201,9 +201,10 @@ with watchdog.Watchdog(
   assert process.wait(30) == 0
 
 
-def test_a_person_in_the_debugger_is_no_hang(tmp_path):
+@pytest.mark.parametrize('name', ['pdb', '_pydevd_bundle.pydevd_frame'])
+def test_a_person_in_a_debugger_is_no_hang(name, tmp_path):
   watched = _Watched(tmp_path)
-  namespace = {'__name__': 'pdb', 'wait': watched.ended.wait}
+  namespace = {'__name__': name, 'wait': watched.ended.wait}
   exec('def interaction(): return wait(1.0)', namespace)
   with watched.watchdog:
     watched.steps(5)
