@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping, Sequence
 import concurrent.futures
 import dataclasses
+import inspect
 from typing import Any
 
 from absl import logging
@@ -117,15 +118,23 @@ def _transformed(
         'layers otherwise', len(adapted.arrays), len(adapted.used),
     )  # fmt: skip
   state = transforms.unflatten({**stored, **adapted.arrays})
-  # Else it is not named, as in T5X: a function may not have it, or have it set.
-  said = {'is_resuming': True} if request.is_resuming else {}
   for transform in request.transformation_fns:
+    said = {}
+    if _asks_for_resuming(transform):
+      said['is_resuming'] = request.is_resuming
     state = transform(state, request.abstract_state, **said)
   return {
       key: leaf
       for key, leaf in transforms.flatten(state).items()
       if key in wanted or key not in adapted.used
   }
+
+
+def _asks_for_resuming(transform: Callable[..., PyTree]) -> bool:
+  """Whether it has the argument, and its maker has not set it, as T5X does."""
+  if 'is_resuming' in getattr(transform, 'keywords', {}):
+    return False
+  return 'is_resuming' in inspect.signature(transform).parameters
 
 
 def _targets(
