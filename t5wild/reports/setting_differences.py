@@ -65,11 +65,21 @@ def differences(texts: Sequence[run_texts.Texts]) -> list[Difference]:
           _of_new_code(texts),
           _of_maps([_settings(e.settings) for e in texts], _kind_of_setting),
       ),
-      *_of_maps([each.environment for each in texts], _kind_of_environment),
+      *map(
+          _of_counts,
+          _of_maps([each.environment for each in texts], _kind_of_environment),
+      ),
       *_of_maps([_model(each) for each in texts], lambda name: (
           'parallelism' if name == 'mesh' else 'model')),
   ]  # fmt: skip
   return sorted(found, key=lambda each: ORDER.index(each.kind))
+
+
+def _of_counts(difference: Difference) -> Difference:
+  """Calls it parallelism where only the number of the same devices differs."""
+  if difference.kind == 'hardware' and ABSENT not in difference.values:
+    return dataclasses.replace(difference, kind='parallelism')
+  return difference
 
 
 def _of_new_code(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from t5wild import exit_codes
+from t5wild import run_dir as run_dir_lib
 from t5wild.reports import alignment
 from t5wild.reports import compare
 from t5wild.reports import comparison as comparison_lib
@@ -130,13 +131,26 @@ def test_differences_come_most_telling_first(tmp_path):
         train_script__train__stats_period=seed + 5,
     )  # fmt: skip
     environment.write(
-        history_lib.run_dir_lib.RunDir(str(path)),
+        run_dir_lib.RunDir(str(path)),
         devices=['TPU v5e'] if path == a else ['H100'], num_processes=1,
     )  # fmt: skip
   kinds = [d.kind for d in comparison_lib.compare(_runs(a, b)).differences]
   assert kinds[0] == 'model'
   assert kinds == sorted(kinds, key=setting_differences.ORDER.index)
   assert {'seed', 'hardware', 'watching', 'place'} <= set(kinds)
+
+
+def test_more_of_the_same_devices_is_parallelism_and_no_other_hardware(
+    tmp_path,
+):
+  a, b = _twins(tmp_path)
+  for path, number in ((a, 1), (b, 4)):
+    environment.write(
+        run_dir_lib.RunDir(str(path)), devices=['cpu'] * number,
+        num_processes=1,
+    )  # fmt: skip
+  found = comparison_lib.compare(_runs(a, b)).differences
+  assert {d.name: d.kind for d in found}['devices.cpu'] == 'parallelism'
 
 
 def test_an_argument_that_newer_code_has_is_a_difference_of_code(tmp_path):
