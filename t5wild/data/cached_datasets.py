@@ -43,6 +43,8 @@ class CachedDatasetConfig:
       None: those of the mixture that was cached.
     temperature: rates are taken to the power of one over this.
     window_tokens: about so many tokens are shuffled and packed together.
+    skip_bad_shards: leave out shards that are missing, truncated or altered,
+      and tell how many; every byte is read at start to find them.
     on_changed_data: 'fail' or 'continue', when a resumed run finds that the
       data has changed.
   """
@@ -58,6 +60,7 @@ class CachedDatasetConfig:
   rates: Mapping[str, float] | None = None
   temperature: float = 1.0
   window_tokens: int = 1 << 20
+  skip_bad_shards: bool = False
   on_changed_data: str = 'fail'
 
   def __post_init__(self):
@@ -233,7 +236,10 @@ class CachedDatasetConfig:
     index_order.check_rates({task: rate for task, (_, rate) in given.items()})
     read = {task: value for task, value in given.items() if value[1] > 0}
     caches = [
-        record_cache.RecordCache(_folder(root, task=task, split=self.split))
+        record_cache.RecordCache(
+            _folder(root, task=task, split=self.split),
+            skip_bad_shards=self.skip_bad_shards,
+        )
         for task, (root, _) in read.items()
     ]
     return caches, [

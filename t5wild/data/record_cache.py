@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
 import json
+import logging
 import os
 from typing import Any
 import urllib.parse
@@ -203,8 +204,15 @@ def folders_of(root: str) -> list[str]:
 class RecordCache:
   """The records of one split, found by their numbers."""
 
-  def __init__(self, folder: str | os.PathLike[str]):
+  def __init__(
+      self, folder: str | os.PathLike[str], *, skip_bad_shards: bool = False
+  ):
     """Opens nothing but the manifest, and checks that all files are there.
+
+    Args:
+      folder: where the cache lies.
+      skip_bad_shards: leave out, and tell of, shards that are not what was
+        written; every byte is read to find them.
 
     Raises:
       BadCacheError: for a missing or truncated shard, which is named, or no
@@ -212,6 +220,8 @@ class RecordCache:
     """
     self.folder = os.fspath(folder)
     self.manifest = read_manifest(folder)
+    if skip_bad_shards:
+      self._leave_out_bad_shards()
     for shard in self.manifest.shards:
       self._check_size(shard)
     counts = [shard.num_records for shard in self.manifest.shards]
@@ -238,6 +248,44 @@ class RecordCache:
       raise BadCacheError(
           f'the shard {path} has {size} bytes: expected {shard.num_bytes}, as '
           f'{MANIFEST} says; it is truncated or another file. {_MEND}'
+      )
+
+  def _leave_out_bad_shards(self) -> None:
+    good = []
+    for shard in self.manifest.shards:
+      try:
+        self._check_size(shard)
+        self._check_bytes(shard)
+        good.append(shard)
+      except BadCacheError as error:
+        logging.warning('Left out, as asked for: %s', error)
+    lost = sum(shard.num_records for shard in self.manifest.shards) - sum(
+        shard.num_records for shard in good
+    )
+    if not good:
+      raise BadCacheError(
+          f'no shard of {self.folder} is whole: expected one of '
+          f'{len(self.manifest.shards)}. {_MEND}'
+      )
+    if lost:
+      logging.warning(
+          '%s: %d of %d shards left out, with %d of %d records.',
+          self.folder,
+          len(self.manifest.shards) - len(good),
+          len(self.manifest.shards),
+          lost,
+          self.manifest.num_records,
+      )
+    self.manifest = dataclasses.replace(self.manifest, shards=good)
+
+  def _check_bytes(self, shard: Shard) -> None:
+    found = fingerprints.of_file(self._path(shard))
+    if found != shard.sha256:
+      raise BadCacheError(
+          f'the shard {self._path(shard)} was altered:\n'
+          f'  SHA-256 of {MANIFEST}: {shard.sha256}\n'
+          f'  SHA-256 of the file:     {found}\n'
+          f'Expected the same. {_MEND}'
       )
 
   @functools.cached_property
@@ -297,14 +345,7 @@ class RecordCache:
       BadCacheError: naming the first shard that is not what was written.
     """
     for number, shard in enumerate(self.manifest.shards):
-      found = fingerprints.of_file(self._path(shard))
-      if found != shard.sha256:
-        raise BadCacheError(
-            f'the shard {self._path(shard)} was altered:\n'
-            f'  SHA-256 of {MANIFEST}: {shard.sha256}\n'
-            f'  SHA-256 of the file:     {found}\n'
-            f'Expected the same. {_MEND}'
-        )
+      self._check_bytes(shard)
       if shard.num_records:
         self._verify_records(number, shard)
 
@@ -325,6 +366,7 @@ class RecordCache:
 
 _MEND = (
     'Copy that file again; or delete it with its .json and the manifest, and '
-    'run `t5wild cache` again, which writes what is missing.'
+    'run `t5wild cache` again, which writes what is missing; or go on without '
+    'it by CachedDatasetConfig.skip_bad_shards = True.'
 )
 _VERIFIED_AT_ONCE = 4096

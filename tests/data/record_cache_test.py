@@ -136,6 +136,40 @@ def test_an_altered_record_is_never_read_as_if_it_were_right(tmp_path):
     )
 
 
+@pytest.mark.parametrize('harm', ['missing', 'truncated', 'altered'])
+def test_a_bad_shard_is_skipped_and_counted_when_asked(harm, folder, caplog):
+  whole = record_cache.RecordCache(folder)
+  bad = whole.manifest.shards[1]
+  if harm == 'missing':
+    _second(folder).unlink()
+  elif harm == 'truncated':
+    os.truncate(_second(folder), bad.num_bytes - 1)
+  else:
+    _alter(_second(folder), at=0.5)
+  found = record_cache.RecordCache(folder, skip_bad_shards=True)
+  assert len(found) == len(whole) - bad.num_records
+  assert f'with {bad.num_records} of {len(whole)} records' in caplog.text
+  assert '1 of 3 shards left out' in caplog.text
+  found.verify()
+
+
+def test_a_cache_without_any_whole_shard_is_refused(folder):
+  for path in folder.glob('*-of-00003'):
+    path.unlink()
+  with pytest.raises(record_cache.BadCacheError, match='no shard'):
+    record_cache.RecordCache(folder, skip_bad_shards=True)
+
+
+def test_shards_without_a_record_are_read_past(tmp_path):
+  documents = caches.texts(3)
+  cache = record_cache.RecordCache(
+      caches.write(tmp_path, documents, num_shards=8)
+  )
+  cache.verify()
+  found = cache.read(np.arange(len(cache)))
+  assert found.features['targets'].values.size == sum(map(len, documents))
+
+
 def test_an_unfinished_cache_says_how_far_it_is(folder):
   (folder / record_cache.MANIFEST).unlink()
   (folder / 'data.array_record-00002-of-00003.json').unlink()
