@@ -15,11 +15,11 @@ from t5wild.data import record_cache
 from t5wild.data import record_format
 from t5wild.data import shard_writer
 from t5wild.data import vocabularies
-from t5wild.models import seqio_class
 
 VOCABULARY = vocabularies.ByteVocabulary(125)
-ENCODER_DECODER = seqio_class.LazySeqioClass('EncDecFeatureConverter')
-DECODER = seqio_class.LazySeqioClass('DecoderFeatureConverter')
+# As on a model, which holds them by name.
+ENCODER_DECODER = types.SimpleNamespace(class_name='EncDecFeatureConverter')
+DECODER = types.SimpleNamespace(class_name='DecoderFeatureConverter')
 
 
 def texts(count: int, *, seed: int = 0, longest: int = 300) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 
+import tempfile
 import types
 import numpy as np
 from t5wild import data
@@ -48,6 +49,11 @@ batch = feature_converters.make_encoder_decoder_batch(
     task_feature_lengths={'inputs': 32, 'targets': 16},
 )
 assert batch['decoder_loss_weights'].sum() == targets.size
+from tests.data import caches
+root = tempfile.mkdtemp()
+caches.write(root, caches.texts(20))
+cached = next(caches.reader(caches.config(root)))
+assert cached['decoder_loss_weights'].any()
 data.DatasetConfig('a_task', {'inputs': 8}, 'train', 4, True, 0)
 assert not any(
     name.split('.')[0] in ('tensorflow', 'seqio') for name in sys.modules

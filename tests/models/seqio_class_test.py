@@ -83,3 +83,7 @@ def test_models_import_and_configure_without_seqio_and_tensorflow():
       assert model._z_loss == 1e-4
   """)
   subprocess.run([sys.executable, '-c', code], check=True, timeout=120)
+
+
+def test_the_stand_in_tells_its_name_without_importing_seqio():
+  assert seqio_class.LazySeqioClass('NoSuchClass').class_name == 'NoSuchClass'
