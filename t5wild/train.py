@@ -151,6 +151,7 @@ def run(argv: Sequence[str]) -> int:
     One of `exit_codes`.
   """
   define_flags()
+  _ARGUMENTS_ARE_GOOD.clear()  # set by a run before this one, in one process
   code = command_line.exit_code_of_flags(argv, make_help=_help)
   if code is not None:
     return code
