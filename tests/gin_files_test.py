@@ -14,7 +14,6 @@ import pathlib
 import sys
 
 import gin
-from gin import selector_map
 import pytest
 
 from t5wild import eval as evaluation
@@ -26,6 +25,7 @@ from t5wild.compat import install
 from t5wild.gin_config import lint
 from t5wild.gin_config import operative
 from t5wild.gin_config import reader
+from tests import gin_registry
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _GOLDEN = _ROOT / 'tests' / 'golden'
@@ -87,15 +87,7 @@ _FILES = sorted(
 @pytest.fixture(autouse=True)
 def fresh_gin(monkeypatch):
   """gin as in a new process: what gin files registered before is forgotten."""
-  gin.clear_config()
-  registry = selector_map.SelectorMap()
-  by_object = {}
-  for selector, found in gin.config._REGISTRY.items():
-    if found.import_source is None:
-      registry[selector] = found
-      by_object[found.wrapped] = found
-  monkeypatch.setattr(gin.config, '_REGISTRY', registry)
-  monkeypatch.setattr(gin.config, '_INVERSE_REGISTRY', by_object)
+  gin_registry.forget(monkeypatch)
   install.install()  # files in gin/t5x have T5X's names
   for function in (
       train.train, evaluation.evaluate, infer.infer, precompile.precompile,

@@ -9,7 +9,6 @@ import sys
 import textwrap
 
 import gin
-from gin import selector_map
 import pytest
 
 from t5wild import eval as evaluation
@@ -22,6 +21,7 @@ from t5wild.compat import gin_files
 from t5wild.compat import migrate
 from t5wild.gin_config import operative
 from t5wild.gin_config import reader
+from tests import gin_registry
 
 _HEAD = 'from __gin__ import dynamic_registration\n'
 _TASK = """
@@ -103,24 +103,11 @@ _RECIPES = {
 }  # fmt: skip
 
 
-def _forget_what_gin_knows(monkeypatch):
-  """gin as in a new process: what gin files registered before is forgotten."""
-  gin.clear_config()
-  registry = selector_map.SelectorMap()
-  by_object = {}
-  for selector, found in gin.config._REGISTRY.items():
-    if found.import_source is None:
-      registry[selector] = found
-      by_object[found.wrapped] = found
-  monkeypatch.setattr(gin.config, '_REGISTRY', registry)
-  monkeypatch.setattr(gin.config, '_INVERSE_REGISTRY', by_object)
-
-
 @pytest.fixture
 def folder(t5x_names, monkeypatch, tmp_path):
   monkeypatch.setattr(reader, '_SOURCES', [])
   gin_files.register()
-  _forget_what_gin_knows(monkeypatch)
+  gin_registry.forget(monkeypatch)
   for module, name in (
       (train, 'train'), (evaluation, 'evaluate'), (infer, 'infer'),
   ):
@@ -152,7 +139,7 @@ def _operative(path, folder, monkeypatch):
 
   Macros are resolved, so that it does not matter what files call a thing.
   """
-  _forget_what_gin_knows(monkeypatch)
+  gin_registry.forget(monkeypatch)
   gin_utils.parse_gin_flags([str(folder)], [str(path)], [])
   lines = set()
   for scope, configurable in operative._reached(gin.config._CONFIG):

@@ -11,7 +11,6 @@ import pathlib
 import sys
 
 import gin
-from gin import selector_map
 import jax
 import pytest
 
@@ -22,6 +21,7 @@ from t5wild import train
 from t5wild.compat import gin_files
 from t5wild.compat import t5_finder
 from t5wild.gin_config import reader
+from tests import gin_registry
 
 build_recipe = pytest.importorskip(
     'tests.compat.build_recipe', exc_type=ImportError
@@ -40,15 +40,7 @@ pytestmark = [
 @pytest.fixture
 def fresh_gin(t5x_names, monkeypatch, tmp_path):
   """gin as in a new process, with T5X's names and paths."""
-  gin.clear_config()
-  registry = selector_map.SelectorMap()
-  by_object = {}
-  for selector, found in gin.config._REGISTRY.items():
-    if found.import_source is None:
-      registry[selector] = found
-      by_object[found.wrapped] = found
-  monkeypatch.setattr(gin.config, '_REGISTRY', registry)
-  monkeypatch.setattr(gin.config, '_INVERSE_REGISTRY', by_object)
+  gin_registry.forget(monkeypatch)
   monkeypatch.setattr(reader, '_SOURCES', [])
   monkeypatch.chdir(tmp_path)
   _know_t5(monkeypatch)

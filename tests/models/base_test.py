@@ -12,6 +12,7 @@ import pytest
 
 from t5wild import losses
 from t5wild.models import base
+from tests import gin_registry
 
 
 class _Table(nn.Module):
@@ -216,9 +217,9 @@ def test_what_loss_fn_is_given_comes_before_the_constructors(given):
 
 
 @pytest.fixture
-def empty_gin():
-  """gin has no bindings before and after."""
-  gin.clear_config()
+def empty_gin(monkeypatch):
+  """gin has no bindings before and after, nor these classes."""
+  gin_registry.forget(monkeypatch)
   yield
   gin.clear_config()
 
