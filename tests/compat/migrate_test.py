@@ -14,6 +14,7 @@ from t5wild.compat import migrate
 from t5wild.compat import recipe_modules
 from t5wild.compat import t5_finder
 from t5wild.gin_config import reader
+from tests import gin_registry
 
 _HEAD = 'from __gin__ import dynamic_registration\n'
 _GOOD = """
@@ -32,6 +33,7 @@ _GOOD = """
 @pytest.fixture
 def write(t5x_names, monkeypatch, tmp_path):
   """Writes a file of the recipe's folder; returns its path."""
+  gin_registry.forget(monkeypatch)
   monkeypatch.setattr(reader, '_SOURCES', [gin_files.text_of])
 
   def write_file(name, text, *, head=_HEAD):
