@@ -45,7 +45,7 @@ _FLOORS = {
 # These stand apart: what each may import of ours, itself always included.
 _APART = {
     'networks': frozenset(),
-    'gin_config': frozenset(),
+    'gin_config': frozenset({'reachability'}),
     'gin_utils': frozenset({'gin_config'}),
     'doctor': frozenset({'exit_codes'}),
     'cli': frozenset({'exit_codes'}),  # it names the binaries as strings

@@ -15,6 +15,7 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
+import traceback
 import types
 from typing import Any
 
@@ -27,6 +28,7 @@ from t5wild.gin_config import reader
 # prefix still finds the one object of that name.
 _T5X_PREFIXES = ('utils.',)
 _OURS = 't5wild'
+_OF_IMPORTING = (__file__, importlib.__file__)
 
 DYNAMIC_REGISTRATION = config_parser.ImportStatement(
     module='__gin__.dynamic_registration',
@@ -117,12 +119,19 @@ class Symbols:
       )
       self.table['gin'] = (builtins, None)
       return
-    if statement.is_from or statement.alias:
-      module = self._load(statement.module)
-    else:
-      self._load(statement.module)
-      module = self._load(statement.module.split('.')[0])
+    module = self._import(statement.module)
+    if not (statement.is_from or statement.alias):
+      module = self._import(statement.module.split('.')[0])
     self.table[statement.bound_name()] = (module, statement)
+
+  def _import(self, name: str) -> Any:
+    """The module; ImportError also where its own code raises or ends Python."""
+    try:
+      return self._load(name)
+    except ImportError:
+      raise
+    except (Exception, SystemExit) as error:
+      raise ImportError(_failure(error), name=name) from error
 
   def find(self, name: str) -> Target:
     """The object called `name`; raises UnknownNameError."""
@@ -221,6 +230,18 @@ def import_problem(
     siblings = _submodules(sys.modules[parent])
     hint = reader.did_you_mean(last, siblings)
   return f'cannot import {statement.module!r} ({error}){hint}'
+
+
+def _failure(error: BaseException) -> str:
+  """What code raised as it was imported, and its places, the last one last."""
+  places = [
+      f'{frame.filename}:{frame.lineno}'
+      for frame in traceback.extract_tb(error.__traceback__)
+      if frame.filename not in _OF_IMPORTING
+      and not frame.filename.startswith('<frozen')
+  ]
+  raised = f'{type(error).__name__}: {error}'
+  return f'its code raises {raised}{"".join(f", at {p}" for p in places[-3:])}'
 
 
 def _by_ending(

@@ -19,6 +19,7 @@ from typing import Any
 from gin import config_parser
 
 from t5wild.gin_config import module_search
+from t5wild.gin_config import texts
 
 COMMAND_LINE = 'command line'
 _SOURCES: list[Callable[[str], str | None]] = []
@@ -175,7 +176,7 @@ def find_file(
   Looked for in the working directory, then in `search_paths`, then among our
   own gin files, then in importable packages (`my_project/configs/a.gin`).
   """
-  if '://' in path:
+  if texts.is_remote(path):
     return path
   folders = ['', *search_paths, str(gin_root())]
   if os.path.isabs(path):
@@ -209,7 +210,8 @@ def read_file(
         '  do: remove one of these include lines.'
     )
   return _read(
-      _read_text(real), real, search_paths=search_paths, stack=(*stack, real)
+      _read_text(real, place=place), real,
+      search_paths=search_paths, stack=(*stack, real),
   )
 
 
@@ -321,20 +323,20 @@ def _find_in_packages(path: str) -> str | None:
 
 
 def _text_of_source(path: str) -> str | None:
-  texts = (source(path) for source in _SOURCES)
-  return next((text for text in texts if text is not None), None)
+  found = (source(path) for source in _SOURCES)
+  return next((text for text in found if text is not None), None)
 
 
-def _read_text(path: str) -> str:
+def _read_text(path: str, *, place: Place | None) -> str:
   if not os.path.isfile(path):
     text = _text_of_source(path)
     if text is not None:
       return text
-  if '://' not in path:
-    return pathlib.Path(path).read_text(encoding='utf-8')
-  from etils import epath  # cloud paths only
-
-  return epath.Path(path).read_text()
+  try:
+    return texts.read(path)
+  except texts.UnreadableTextError as error:
+    where = f'{place}\n  ' if place else ''
+    raise GinError(f'{where}{error}') from error
 
 
 def _no_such_file(

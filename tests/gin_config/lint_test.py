@@ -278,3 +278,23 @@ def test_every_error_is_raised_in_one_message(toy, write):
   with pytest.raises(reader.GinError, match='has 2 errors') as raised:
     _lint(path).raise_errors()
   assert 'Modle' in str(raised.value) and 'sise' in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ('code', 'raised'),
+    [
+        ('\n1 / 0', 'ZeroDivisionError: division by zero, at '),
+        ('\nimport sys; sys.exit(7)', 'SystemExit: 7, at '),
+        ('\ndef f(:', 'SyntaxError: invalid syntax '),
+    ],
+)
+def test_a_module_whose_code_fails_is_one_error_with_the_place(
+    toy, write, monkeypatch, tmp_path, code, raised
+):
+  name = f'their_tasks_{abs(hash(code))}'
+  (tmp_path / f'{name}.py').write_text(code, encoding='utf-8')
+  monkeypatch.syspath_prepend(str(tmp_path))
+  error = _only_error(_lint(write('a.gin', f'import {name}\n')))
+  assert f'a.gin:3: import {name}' in error
+  assert f'its code raises {raised}' in error
+  assert f'{name}.py' in error

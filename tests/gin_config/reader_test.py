@@ -4,9 +4,12 @@
 
 import os
 
+from etils import epath
 import pytest
 
+from t5wild import reachability
 from t5wild.gin_config import reader
+from t5wild.gin_config import texts
 
 
 def _touch(folder, name, text='A = 1\n'):
@@ -152,3 +155,53 @@ def test_our_own_gin_files_are_found_whatever_the_working_directory(
   monkeypatch.chdir(tmp_path)
   path = reader.find_file('runs/pretrain.gin')
   assert os.path.samefile(path, reader.gin_root() / 'runs' / 'pretrain.gin')
+
+
+@pytest.mark.parametrize(
+    ('path', 'reason'),
+    [
+        ('gs://bucket/a.gin', 'gave no answer within'),
+        ('nothing://host/a.gin', 'nothing here reads nothing://'),
+        ('bytes.gin', "'utf-8' codec can't decode"),
+        ('large.gin', f'it has {texts.MAX_BYTES + 1} bytes'),
+    ],
+)
+def test_a_file_that_gives_no_text_is_named_with_its_include(
+    tmp_path, monkeypatch, path, reason
+):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(
+      reachability, 'is_reachable', lambda path: not path.startswith('gs:')
+  )
+  (tmp_path / 'bytes.gin').write_bytes(b'\xff\xfe\x00')
+  with (tmp_path / 'large.gin').open('wb') as file:
+    file.truncate(texts.MAX_BYTES + 1)
+  top = _touch(tmp_path, 'top.gin', f"A = 1\ninclude '{path}'\n")
+  with pytest.raises(reader.GinError) as raised:
+    reader.read_file(top)
+  message = str(raised.value)
+  assert f"top.gin:2: include '{path}'" in message
+  assert f'the gin file {path!r} cannot be read: ' in message
+  assert reason in message
+  assert '\n  expected: ' in message
+  assert '\n  do: ' in message
+
+
+def test_a_store_that_refuses_a_file_is_told(monkeypatch):
+  class RefusedError(Exception):
+    """As TensorFlow's errors: no OSError."""
+
+  def refuse(path):
+    raise RefusedError('403: not for you')
+
+  monkeypatch.setattr(reachability, 'is_reachable', lambda path: True)
+  monkeypatch.setattr(type(epath.Path('gs://a/b')), 'stat', refuse)
+  with pytest.raises(reader.GinError, match='403: not for you'):
+    reader.read_file('gs://bucket/a.gin')
+
+
+def test_lines_may_end_as_windows_ends_them(tmp_path):
+  path = tmp_path / 'a.gin'
+  path.write_bytes(b'A = 1\r\nB = 2\r\n')
+  values = [each.value for each in reader.read_file(str(path)).statements]
+  assert values == [1, 2]
