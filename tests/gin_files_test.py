@@ -87,7 +87,7 @@ _FILES = sorted(
 @pytest.fixture(autouse=True)
 def fresh_gin(monkeypatch):
   """gin as in a new process: what gin files registered before is forgotten."""
-  gin_registry.forget(monkeypatch)
+  gin_registry.forget()
   install.install()  # files in gin/t5x have T5X's names
   for function in (
       train.train, evaluation.evaluate, infer.infer, precompile.precompile,

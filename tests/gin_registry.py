@@ -4,11 +4,14 @@
 
 import gin
 from gin import selector_map
-import pytest
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-  """gin as in a new process: what gin files registered before is forgotten."""
+def forget() -> None:
+  """gin as in a new process: what gin files registered before is forgotten.
+
+  For good, as gin files register again what they name; what modules register
+  when they are imported stays, as they are imported once.
+  """
   gin.clear_config()
   registry = selector_map.SelectorMap()
   by_object = {}
@@ -16,5 +19,5 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     if found.import_source is None:
       registry[selector] = found
       by_object[found.wrapped] = found
-  monkeypatch.setattr(gin.config, '_REGISTRY', registry)
-  monkeypatch.setattr(gin.config, '_INVERSE_REGISTRY', by_object)
+  gin.config._REGISTRY = registry
+  gin.config._INVERSE_REGISTRY = by_object

@@ -103,7 +103,7 @@ class _Words:
     self._new: set[str] = {
         f'import {ours}'
         for each in self._dropped
-        if (ours := t5x_alias.imported_with(each.statement.module))
+        if (ours := t5x_alias.TABLE.imported_with(each.statement.module))
     }
 
   def of(self, target: names.Target) -> str | None:
@@ -120,7 +120,7 @@ class _Words:
       self._import_as_it_is(statement)
       return target.path
     module, name, *rest = _split(whole)
-    places = t5x_alias.aliases(module)
+    places = t5x_alias.TABLE.aliases(module)
     if name not in places:
       raise NoCleanFormError(f'{target.path!r} has no place in t5wild')
     place, _, new = places[name].partition(':')
@@ -183,7 +183,7 @@ def _split(whole: list[str]) -> tuple[str, ...]:
   """A module of T5X's, then the names within it."""
   for end in range(len(whole) - 1, 0, -1):
     module = '.'.join(whole[:end])
-    if module in t5x_alias.modules():
+    if module in t5x_alias.TABLE.modules():
       return (module, *whole[end:])
   raise NoCleanFormError(f'{".".join(whole)!r} has no place in t5wild')
 

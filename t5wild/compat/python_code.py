@@ -13,7 +13,6 @@ import collections
 from collections.abc import Iterator
 import dataclasses
 
-from t5wild.compat import finder
 from t5wild.compat import t5x_alias
 from t5wild.compat import verdicts
 
@@ -135,7 +134,7 @@ class _Visitor(ast.NodeVisitor):
       return
     for alias in node.names:
       if alias.name == '*':
-        scope.update(t5x_alias.aliases(node.module))
+        scope.update(t5x_alias.TABLE.aliases(node.module))
         continue
       scope[alias.asname or alias.name] = self._member(
           node.module, alias.name, alias.lineno
@@ -148,9 +147,9 @@ class _Visitor(ast.NodeVisitor):
 
   def _module(self, name: str, line: int) -> bool:
     """Whether there is a module of this name; a fault where there is none."""
-    if name in t5x_alias.modules():
+    if name in t5x_alias.TABLE.modules():
       return True
-    self._fault('import', line, name, finder.absent_module(name))
+    self._fault('import', line, name, t5x_alias.TABLE.absent_module(name))
     return False
 
   def _meaning(self, node: ast.AST) -> str | None:
@@ -168,20 +167,20 @@ class _Visitor(ast.NodeVisitor):
   def _member(self, module: str, name: str, line: int) -> str | None:
     """What `name` of a module means; a fault where it is not there."""
     whole = f'{module}.{name}'
-    if whole in t5x_alias.modules():
+    if whole in t5x_alias.TABLE.modules():
       return whole
-    places = t5x_alias.aliases(module)
+    places = t5x_alias.TABLE.aliases(module)
     if name in places:
       new = places[name].replace(':', '.')
       self.names.add(verdicts.Name(line, whole, new))
       return places[name]
     if name.startswith('__'):  # what every module has
       return None
-    is_absent = finder.is_absent(whole)
+    is_absent = t5x_alias.TABLE.is_absent(whole)
     what = (
-        finder.absent_module(whole)
+        t5x_alias.TABLE.absent_module(whole)
         if is_absent
-        else finder.unknown_name(module, name, places)
+        else t5x_alias.TABLE.unknown_name(module, name)
     )
     self._fault('import' if is_absent else 'name', line, whole, what)
     return None

@@ -9,7 +9,8 @@ refused by a name of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+import contextlib
 import importlib
 import pathlib
 import site
@@ -17,7 +18,7 @@ import sys
 import sysconfig
 import types
 
-from t5wild.compat import finder
+from t5wild.compat import alias_modules
 from t5wild.compat import t5_finder
 from t5wild.compat import t5x_alias
 from t5wild.gin_config import findings
@@ -26,11 +27,19 @@ from t5wild.gin_config import module_search
 # What recipes reach as `__main__`, under one binary or another.
 _BINARIES = ('t5x.train', 't5x.eval', 't5x.infer', 't5x.precompile')
 _T5X = 't5x'
-# What a package raises that is installed beside versions it does not know.
+# What a package raises that is installed beside versions it does not know, or
+# that is a program and ends.
 _BROKEN = (
-    AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
-    ValueError,
+    ArithmeticError, AssertionError, AttributeError, LookupError, OSError,
+    RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
 )  # fmt: skip
+# Python's own modules that do something when they are imported: they print,
+# open a browser or a window, or run tests.
+_PROGRAMS = frozenset({
+    '__hello__', '__phello__', 'antigravity', 'idlelib', 'lib2to3', 'test',
+    'this', 'turtledemo',
+})  # fmt: skip
+_MAIN = '__main__'
 
 
 class OwnModuleError(ImportError):
@@ -49,7 +58,7 @@ class Modules:
 
   def load(self, name: str) -> types.ModuleType:
     """The module `name`; ImportError where it is absent or a recipe's own."""
-    if name == '__main__':
+    if name == _MAIN:
       return _main_module()
     root = name.partition('.')[0]
     if root == _T5X:
@@ -58,8 +67,12 @@ class Modules:
       self._refuse_own(name)
       self.missing[name] = root
       raise ModuleNotFoundError(f'{root} is not installed', name=name)
+    if root in _PROGRAMS or name.endswith(f'.{_MAIN}'):
+      raise ImportError(f'{name} is a program, which is not run', name=name)
     try:
-      return importlib.import_module(name)
+      # What a module prints is no part of the answer.
+      with contextlib.redirect_stdout(sys.stderr):
+        return importlib.import_module(name)
     except ImportError as error:
       lacks = (getattr(error.__cause__ or error, 'name', '') or '').split('.')
       if lacks[0] not in ('', _T5X) and not _is_installed(lacks[0]):
@@ -86,16 +99,17 @@ class Modules:
 
   def _load_of_t5x(self, name: str) -> types.ModuleType:
     """T5X's module as the table has it, past what Python would import."""
-    if name not in t5x_alias.modules():
-      if not finder.is_absent(name):
+    if name not in t5x_alias.TABLE.modules():
+      if not t5x_alias.TABLE.is_absent(name):
         self._refuse_own(name)
-      raise ModuleNotFoundError(finder.absent_module(name), name=name)
+      raise ModuleNotFoundError(t5x_alias.TABLE.absent_module(name), name=name)
     if name not in self._of_t5x:
-      place = t5x_alias.imported_with(name)
+      place = t5x_alias.TABLE.imported_with(name)
       if place is not None:
         importlib.import_module(place)
-      self._of_t5x[name] = module = finder.AliasModule(name)
-      for child in _children(name):
+      module = alias_modules.AliasModule(name, t5x_alias.TABLE)
+      self._of_t5x[name] = module
+      for child in t5x_alias.TABLE.parts(name):
         setattr(module, child, self._load_of_t5x(f'{name}.{child}'))
     return self._of_t5x[name]
 
@@ -108,14 +122,6 @@ class Modules:
   def _is_beside(self, name: str) -> bool:
     places = [pathlib.Path(f, *name.split('.')) for f in self._folders]
     return any(p.is_dir() or p.with_suffix('.py').is_file() for p in places)
-
-
-def _children(name: str) -> Iterator[str]:
-  """The modules of T5X right below `name`."""
-  for module in t5x_alias.modules():
-    parent, _, last = module.rpartition('.')
-    if parent == name:
-      yield last
 
 
 def _is_installed(root: str) -> bool:
@@ -143,9 +149,9 @@ def _is_installed(root: str) -> bool:
 
 def _main_module() -> types.ModuleType:
   """What `import __main__` gives under any of the binaries."""
-  module = types.ModuleType('__main__')
+  module = types.ModuleType(_MAIN)
   for binary in _BINARIES:
-    for name, place in t5x_alias.aliases(binary).items():
+    for name, place in t5x_alias.TABLE.aliases(binary).items():
       source, _, attribute = place.partition(':')
       setattr(module, name, getattr(importlib.import_module(source), attribute))
   return module

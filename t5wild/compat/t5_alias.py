@@ -7,6 +7,8 @@ As `t5x_alias`, for T5's tasks, preprocessors and metrics. Nothing is imported.
 
 from collections.abc import Mapping
 
+from t5wild.compat import alias_table
+
 _HOME = 't5wild.tasks.t5'
 
 _PREPROCESSORS = {
@@ -139,42 +141,19 @@ _IMPORTED: Mapping[str, str] = {
 }
 
 # Parts of T5 that nothing here stands for, and what to do about it.
-ABSENT: Mapping[str, str] = {
+_ABSENT: Mapping[str, str] = {
     't5.models': 'models of Mesh TensorFlow have no counterpart',
     't5.scripts': 'commands of T5 have no counterpart',
     't5.evaluation.eval_utils': 'logs of Mesh TensorFlow have no counterpart',
 }
 
-
-def aliases(module: str) -> dict[str, str]:
-  """Old name -> `place:name` of ours, for one module of T5.
-
-  Raises:
-    KeyError: the module is none of the table.
-  """
-  found = {}
-  for place, names in _TABLE[module].items():
-    for name in names.split():
-      old, _, new = name.partition('=')
-      found[old] = f'{place}:{new or old}'
-  return found
-
-
-def imported_with(module: str) -> str | None:
-  """The module of ours to import when a module of T5 is; or None."""
-  return _IMPORTED.get(module)
-
-
-def modules() -> tuple[str, ...]:
-  """Every module of T5 that has aliases, and the packages above them."""
-  return tuple(_TABLE)
-
-
-def parts(module: str) -> list[str]:
-  """Names of the modules right below one."""
-  start = f'{module}.'
-  return [
-      name.removeprefix(start)
-      for name in _TABLE
-      if name.startswith(start) and '.' not in name.removeprefix(start)
-  ]
+TABLE = alias_table.AliasTable(
+    package='t5',
+    names=_TABLE,
+    imported=_IMPORTED,
+    absent=_ABSENT,
+    advice=(
+        'Correct the name; docs/migrating_from_t5x.md ("T5 task names") lists '
+        'what is here. What only the package has needs it: pip install t5.'
+    ),
+)

@@ -9,6 +9,8 @@ places are strings.
 
 from collections.abc import Mapping
 
+from t5wild.compat import alias_table
+
 _LAYER_FUNCTIONS = {
     't5wild.networks.t5x_masks': (
         'combine_biases combine_masks dot_product_attention '
@@ -348,7 +350,7 @@ _IMPORTED: Mapping[str, str] = {
 }
 
 # Parts of T5X that nothing here stands for, and what to do about it.
-ABSENT: Mapping[str, str] = {
+_ABSENT: Mapping[str, str] = {
     't5x.contrib.calm': 'early exits have no counterpart; keep that code',
     't5x.contrib.moe': (
         'mixtures of experts have no counterpart yet, but for the partitioner'
@@ -357,26 +359,13 @@ ABSENT: Mapping[str, str] = {
     't5x.export_lib': 'exports to TensorFlow have no counterpart',
 }
 
-
-def aliases(module: str) -> dict[str, str]:
-  """Old name -> `place:name` of ours, for one module of T5X.
-
-  Raises:
-    KeyError: the module is none of the table.
-  """
-  found = {}
-  for place, names in _TABLE[module].items():
-    for name in names.split():
-      old, _, new = name.partition('=')
-      found[old] = f'{place}:{new or old}'
-  return found
-
-
-def imported_with(module: str) -> str | None:
-  """The module of ours to import when a module of T5X's is; or None."""
-  return _IMPORTED.get(module)
-
-
-def modules() -> tuple[str, ...]:
-  """Every module of T5X that has aliases, and the packages above them."""
-  return tuple(_TABLE)
+TABLE = alias_table.AliasTable(
+    package='t5x',
+    names=_TABLE,
+    imported=_IMPORTED,
+    absent=_ABSENT,
+    advice=(
+        'docs/migrating_from_t5x.md lists what each name has become; code that '
+        'needs more than that keeps its own copy of it.'
+    ),
+)

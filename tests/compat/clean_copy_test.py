@@ -107,7 +107,7 @@ _RECIPES = {
 def folder(t5x_names, monkeypatch, tmp_path):
   monkeypatch.setattr(reader, '_SOURCES', [])
   gin_files.register()
-  gin_registry.forget(monkeypatch)
+  gin_registry.forget()
   for module, name in (
       (train, 'train'), (evaluation, 'evaluate'), (infer, 'infer'),
   ):
@@ -139,7 +139,7 @@ def _operative(path, folder, monkeypatch):
 
   Macros are resolved, so that it does not matter what files call a thing.
   """
-  gin_registry.forget(monkeypatch)
+  gin_registry.forget()
   gin_utils.parse_gin_flags([str(folder)], [str(path)], [])
   lines = set()
   for scope, configurable in operative._reached(gin.config._CONFIG):

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from t5wild.compat import finder
+from t5wild.compat import t5x_alias
 
 
 def _forget() -> None:
@@ -15,7 +16,7 @@ def _forget() -> None:
   sys.meta_path[:] = [
       each
       for each in sys.meta_path
-      if not isinstance(each, finder.AliasFinder)
+      if getattr(each, 'table', None) is not t5x_alias.TABLE
   ]
   finder._hinted.clear()
 

@@ -21,9 +21,9 @@ _TYPES_ONLY = ('typing', 'jax', 'jax.typing', 'jax.tree_util', 'time')
 
 def _table() -> str:
   rows = []
-  for module in t5x_alias.modules():
+  for module in t5x_alias.TABLE.modules():
     by_place = {}
-    for old, place in t5x_alias.aliases(module).items():
+    for old, place in t5x_alias.TABLE.aliases(module).items():
       source, _, new = place.partition(':')
       if source not in _TYPES_ONLY and not old.startswith('_'):
         shown = f'`{old}`' if old == new else f'`{old}` → `{new}`'
@@ -45,5 +45,5 @@ def test_the_guide_lists_every_name_where_it_is_now():
 
 def test_every_module_that_is_absent_is_told_of_in_the_guide():
   text = _GUIDE.read_text(encoding='utf-8')
-  for module in t5x_alias.ABSENT:
+  for module in t5x_alias.TABLE.absent:
     assert module.removeprefix('t5x.') in text

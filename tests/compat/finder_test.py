@@ -24,11 +24,11 @@ def _run(code: str, *, cwd=None) -> str:
 
 
 @pytest.mark.parametrize(
-    'module', [m for m in t5x_alias.modules() if t5x_alias.aliases(m)]
+    'module', [m for m, names in t5x_alias.TABLE.names.items() if names]
 )
 def test_an_alias_is_the_very_object_at_its_new_place(module, t5x_names):
   imported = importlib.import_module(module)
-  for name, place in t5x_alias.aliases(module).items():
+  for name, place in t5x_alias.TABLE.aliases(module).items():
     source, _, attribute = place.partition(':')
     ours = getattr(importlib.import_module(source), attribute)
     assert getattr(imported, name) is ours
@@ -107,7 +107,7 @@ def test_an_unknown_module_says_why(module, reason, t5x_names):
 def test_a_module_that_did_something_imports_what_does_it_here(
     t5x_names, monkeypatch
 ):
-  monkeypatch.setattr(t5x_alias, 'imported_with', {'t5x.utils': 'this'}.get)
+  monkeypatch.setitem(t5x_alias.TABLE.imported, 't5x.utils', 'this')
   monkeypatch.delitem(sys.modules, 'this', raising=False)
   importlib.import_module('t5x.utils')
   assert 'this' in sys.modules

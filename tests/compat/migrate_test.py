@@ -8,10 +8,12 @@ import textwrap
 
 import pytest
 
+from t5wild.compat import alias_modules
 from t5wild.compat import finder
 from t5wild.compat import gin_files
 from t5wild.compat import migrate
 from t5wild.compat import recipe_modules
+from t5wild.compat import t5_alias
 from t5wild.compat import t5_finder
 from t5wild.gin_config import reader
 from tests import gin_registry
@@ -33,7 +35,7 @@ _GOOD = """
 @pytest.fixture
 def write(t5x_names, monkeypatch, tmp_path):
   """Writes a file of the recipe's folder; returns its path."""
-  gin_registry.forget(monkeypatch)
+  gin_registry.forget()
   monkeypatch.setattr(reader, '_SOURCES', [gin_files.text_of])
 
   def write_file(name, text, *, head=_HEAD):
@@ -127,7 +129,8 @@ def test_a_fork_on_the_path_is_not_run_and_its_names_are_ours(
 def test_t5s_names_are_ours_where_t5_is_absent(write, monkeypatch):
   if t5_finder.has_t5():
     pytest.skip('t5 is installed')
-  monkeypatch.setattr(sys, 'meta_path', [t5_finder.T5Finder(), *sys.meta_path])
+  ours = alias_modules.AliasFinder(t5_alias.TABLE)
+  monkeypatch.setattr(sys, 'meta_path', [ours, *sys.meta_path])
   report = _only(write('a.gin', _GOOD + '    import t5.data.mixtures\n'))
   assert report.faults == report.own_modules == ()
   (fault,) = _only(write('b.gin', 'import t5.data.mixtur\n')).faults
@@ -291,6 +294,32 @@ def test_an_installed_package_that_fails_is_a_fault(write, monkeypatch):
   assert 'old_package is installed, and fails' in report.faults[0].what
 
 
+@pytest.mark.parametrize(
+    'module', ['unittest.__main__', 'this', 'antigravity', 'idlelib.idle']
+)
+def test_a_program_that_a_recipe_imports_is_not_run(write, monkeypatch, module):
+  def run(name):
+    raise NotImplementedError(f'{name} is run')
+
+  monkeypatch.setattr(recipe_modules.importlib, 'import_module', run)
+  report = _only(write('a.gin', f'import {module}\n'))
+  assert f'{module} is a program, which is not run' in report.faults[0].what
+
+
+def test_a_module_that_ends_python_is_a_fault_and_prints_nothing(
+    write, monkeypatch, capsys
+):
+  def end(name):
+    print(f'{name} ends')  # noqa: T201 -- as a module does
+    raise SystemExit(3)
+
+  monkeypatch.setattr(recipe_modules, '_is_installed', lambda root: True)
+  monkeypatch.setattr(recipe_modules.importlib, 'import_module', end)
+  report = _only(write('a.gin', 'import some_program\n'))
+  assert 'some_program is installed, and fails' in report.faults[0].what
+  assert capsys.readouterr().out == ''
+
+
 def test_python_is_judged_by_names_and_by_keywords(write):
   path = write(
       'a.py',
@@ -318,6 +347,14 @@ def test_a_folder_means_its_gin_files_and_the_python_of_t5x(write, tmp_path):
     write(name, 'import t5x\n' if 'theirs' in name else '', head='')
   found = [pathlib.Path(r.path).name for r in migrate.check([str(tmp_path)])]
   assert found == ['a.gin', 'theirs.py']
+
+
+def test_code_of_t5x_that_cannot_be_parsed_is_not_passed_over(write, tmp_path):
+  write('ours.py', "print 'old'\n", head='')
+  write('theirs.py', "from t5x import models\nprint 'old'\n", head='')
+  (report,) = migrate.check([str(tmp_path)])
+  assert report.path.endswith('theirs.py')
+  assert [each.kind for each in report.faults] == ['unreadable']
 
 
 def test_text_that_is_no_gin_is_one_fault(write):

@@ -18,7 +18,9 @@ from t5wild import eval as evaluation
 from t5wild import infer
 from t5wild import precompile
 from t5wild import train
+from t5wild.compat import alias_modules
 from t5wild.compat import gin_files
+from t5wild.compat import t5_alias
 from t5wild.compat import t5_finder
 from t5wild.gin_config import reader
 from tests import gin_registry
@@ -40,7 +42,7 @@ pytestmark = [
 @pytest.fixture
 def fresh_gin(t5x_names, monkeypatch, tmp_path):
   """gin as in a new process, with T5X's names and paths."""
-  gin_registry.forget(monkeypatch)
+  gin_registry.forget()
   monkeypatch.setattr(reader, '_SOURCES', [])
   monkeypatch.chdir(tmp_path)
   _know_t5(monkeypatch)
@@ -61,7 +63,8 @@ def fresh_gin(t5x_names, monkeypatch, tmp_path):
 def _know_t5(patch):
   """T5's names are ours, unless t5 is installed."""
   if not t5_finder.has_t5():
-    patch.setattr(sys, 'meta_path', [t5_finder.T5Finder(), *sys.meta_path])
+    ours = alias_modules.AliasFinder(t5_alias.TABLE)
+    patch.setattr(sys, 'meta_path', [ours, *sys.meta_path])
 
 
 @pytest.fixture(scope='module')

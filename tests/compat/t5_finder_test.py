@@ -19,7 +19,9 @@ def _forget():
   for name in [n for n in sys.modules if n.partition('.')[0] == 't5']:
     del sys.modules[name]
   sys.meta_path[:] = [
-      each for each in sys.meta_path if not isinstance(each, t5_finder.T5Finder)
+      each
+      for each in sys.meta_path
+      if getattr(each, 'table', None) is not t5_alias.TABLE
   ]
 
 
@@ -33,10 +35,10 @@ def t5_names(monkeypatch):
   _forget()
 
 
-@pytest.mark.parametrize('module', t5_alias.modules())
+@pytest.mark.parametrize('module', t5_alias.TABLE.modules())
 def test_an_alias_is_the_very_object_at_its_place(module, t5_names):
   imported = importlib.import_module(module)
-  for name, place in t5_alias.aliases(module).items():
+  for name, place in t5_alias.TABLE.aliases(module).items():
     source, _, attribute = place.partition(':')
     ours = getattr(importlib.import_module(source), attribute)
     assert getattr(imported, name) is ours
@@ -110,7 +112,7 @@ def test_a_folder_that_is_called_t5_is_no_package(tmp_path):
       capture_output=True, text=True, check=False, cwd=tmp_path,
   )
   assert done.returncode == 0, done.stderr
-  assert done.stdout == 'T5Module False\n'
+  assert done.stdout == 'AliasModule False\n'
 
 
 def test_without_compat_nothing_pretends_to_be_t5():
@@ -142,6 +144,6 @@ def test_gin_configures_what_python_code_calls(t5_names):
 def test_the_guide_names_every_module():
   guide = pathlib.Path(__file__).parents[2] / 'docs/migrating_from_t5x.md'
   text = guide.read_text(encoding='utf-8')
-  modules = [m for m in t5_alias.modules() if t5_alias.aliases(m)]
+  modules = [m for m in t5_alias.TABLE.modules() if t5_alias.TABLE.aliases(m)]
   assert modules
   assert not [module for module in modules if f'`{module}`' not in text]

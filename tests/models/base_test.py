@@ -217,11 +217,11 @@ def test_what_loss_fn_is_given_comes_before_the_constructors(given):
 
 
 @pytest.fixture
-def empty_gin(monkeypatch):
+def empty_gin():
   """gin has no bindings before and after, nor these classes."""
-  gin_registry.forget(monkeypatch)
+  gin_registry.forget()
   yield
-  gin.clear_config()
+  gin_registry.forget()
 
 
 def test_what_gin_binds_of_a_loss_fn_is_what_is_differentiated(empty_gin):
