@@ -13,6 +13,7 @@ import gin
 from t5wild import command_line
 from t5wild import evaluator
 from t5wild import gin_utils
+from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.checkpoints import transforms
 from t5wild.data import datasets
 from t5wild.evaluating import log
@@ -20,6 +21,8 @@ from t5wild.evaluating import of_run
 from t5wild.evaluating import plan as plan_lib
 from t5wild.evaluating import session
 from t5wild.inferring import steps
+from t5wild.models import base as models_base
+from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import initializer
 
 # Until then an error is one of the recipe.
@@ -34,10 +37,10 @@ files say (runs/eval.gin)."""
 
 def evaluate(  # noqa: PLR0913 -- T5X's signature
     *,
-    model: Any,
-    dataset_cfg: Any,
-    restore_checkpoint_cfg: Any,
-    partitioner: Any,
+    model: models_base.BaseModel,
+    dataset_cfg: datasets.DatasetConfig,
+    restore_checkpoint_cfg: checkpoint_configs.RestoreCheckpointConfig,
+    partitioner: partitioner_lib.BasePartitioner,
     output_dir: str,
     inference_evaluator_cls: Callable[
         ..., Any

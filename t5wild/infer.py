@@ -12,6 +12,7 @@ import gin
 
 from t5wild import command_line
 from t5wild import gin_utils
+from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.checkpoints import transforms
 from t5wild.data import datasets
 from t5wild.inferring import example_tasks
@@ -21,6 +22,8 @@ from t5wild.inferring import run_command
 from t5wild.inferring import steps
 from t5wild.inferring import text_inputs
 from t5wild.inferring import writing
+from t5wild.models import base as models_base
+from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import initializer
 
 # Where recipes look for them: `infer_script.write_inferences_to_file`.
@@ -54,10 +57,10 @@ _FOR_THE_USER = (
 def infer(  # noqa: PLR0913 -- T5X's signature
     *,
     mode: str,
-    model: Any,
-    dataset_cfg: Any,
-    restore_checkpoint_cfg: Any,
-    partitioner: Any,
+    model: models_base.BaseModel,
+    dataset_cfg: datasets.DatasetConfig,
+    restore_checkpoint_cfg: checkpoint_configs.RestoreCheckpointConfig,
+    partitioner: partitioner_lib.BasePartitioner,
     output_dir: str,
     checkpoint_period: int,
     shard_id: int = 0,

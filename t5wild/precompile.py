@@ -20,7 +20,9 @@ import jax
 
 from t5wild import command_line
 from t5wild.data import datasets
+from t5wild.models import base as models_base
 from t5wild.models import seqio_class
+from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import initializer
 from t5wild.trainer import model_info
 from t5wild.trainer import trainer as trainer_lib
@@ -32,9 +34,9 @@ _LEARNING_RATE = 1e-3  # any: it is compiled in, and changes no shape
 
 def precompile(  # T5X's signature
     *,
-    model: Any,
-    train_dataset_cfg: Any,
-    partitioner: Any,
+    model: models_base.BaseModel,
+    train_dataset_cfg: datasets.DatasetConfig,
+    partitioner: partitioner_lib.BasePartitioner,
     model_dir: str,
     random_seed: int | None,
     get_dataset_fn: Callable[..., Any] | None = None,

@@ -18,10 +18,13 @@ from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild import training_plan
+from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.checkpoints import manager
 from t5wild.data import datasets
 from t5wild.data import documents
+from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
+from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import action_checks
 from t5wild.trainer import finite
 from t5wild.trainer import initializer
@@ -46,12 +49,12 @@ _ENDS = {
 
 def train(  # noqa: PLR0913 -- T5X's signature
     *,
-    model: Any,
-    train_dataset_cfg: Any,
-    train_eval_dataset_cfg: Any,
-    infer_eval_dataset_cfg: Any,
-    checkpoint_cfg: Any,
-    partitioner: Any,
+    model: models_base.BaseModel,
+    train_dataset_cfg: datasets.DatasetConfig,
+    train_eval_dataset_cfg: datasets.DatasetConfig | None,
+    infer_eval_dataset_cfg: datasets.DatasetConfig | None,
+    checkpoint_cfg: checkpoint_configs.CheckpointConfig,
+    partitioner: partitioner_lib.BasePartitioner,
     trainer_cls: Callable[..., Any],
     model_dir: str,
     total_steps: int,

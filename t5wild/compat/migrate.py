@@ -13,6 +13,7 @@ import dataclasses
 import importlib
 import os
 import pathlib
+import re
 
 from t5wild.compat import finder
 from t5wild.compat import frameworks
@@ -21,6 +22,9 @@ from t5wild.compat import python_code
 from t5wild.compat import verdicts
 from t5wild.gin_config import reader
 from t5wild.gin_config import signatures
+
+# Of code that Python cannot parse: written for Python 2, or half merged.
+_IMPORT_OF_T5X = re.compile(r'^\s*(?:from|import)\s+t5x\b', re.MULTILINE)
 
 
 def check(
@@ -62,7 +66,8 @@ def _files(paths: Iterable[str]) -> list[tuple[str, bool]]:
   for path in map(pathlib.Path, paths):
     if path.is_dir():
       below = [*path.rglob('*.gin'), *path.rglob('*.py')]
-      for each in sorted(str(p) for p in below if p.is_file()):
+      # os.path: pathlib's raises where a folder may be listed, not entered.
+      for each in sorted(str(p) for p in below if os.path.isfile(p)):
         found.setdefault(each, False)
     else:
       found[str(path)] = True
@@ -73,11 +78,14 @@ def _check_python(
     path: str, *, is_named: bool
 ) -> verdicts.FileReport | None:
   """The report of a Python file; None where it is found and not of T5X."""
+  text = ''
   try:
     text = pathlib.Path(path).read_text(encoding='utf-8')
     found = python_code.find(path, text)
   except (OSError, UnicodeDecodeError, SyntaxError) as error:
-    return verdicts.unreadable(path, 'python', error) if is_named else None
+    if is_named or _IMPORT_OF_T5X.search(text):
+      return verdicts.unreadable(path, 'python', error)
+    return None
   if not (found.is_of_t5x or is_named):
     return None
   lines = text.splitlines()

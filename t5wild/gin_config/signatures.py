@@ -64,7 +64,7 @@ def fits(value: Any, annotation: Any) -> bool:
   if isinstance(value, reader.Macro):
     return True
   if isinstance(value, reader.Reference):
-    return value.is_called or not _is_plain(annotation)
+    return value.is_called or not _is_made(annotation)
   origin = typing.get_origin(annotation) or annotation
   arguments = typing.get_args(annotation)
   if origin in (typing.Union, types.UnionType):
@@ -115,11 +115,16 @@ def _is_our_class(annotation: Any) -> bool:
   )
 
 
-def _is_plain(annotation: Any) -> bool:
-  """Whether only literals fit, so that an uncalled @reference cannot."""
+def _is_made(annotation: Any) -> bool:
+  """Whether an uncalled @reference, a class or function, cannot stand for it.
+
+  Only literals fit, or objects of a class of ours that are not called.
+  """
   origin = typing.get_origin(annotation) or annotation
   if origin in (typing.Union, types.UnionType):
-    return all(_is_plain(choice) for choice in typing.get_args(annotation))
+    return all(_is_made(choice) for choice in typing.get_args(annotation))
+  if _is_our_class(origin):
+    return not any('__call__' in vars(each) for each in origin.__mro__)
   plain = (int, float, str, bool, None, type(None), typing.Literal)
   return origin in plain or origin in _SEQUENCES or origin in _MAPPINGS
 

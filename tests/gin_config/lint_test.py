@@ -298,3 +298,9 @@ def test_a_module_whose_code_fails_is_one_error_with_the_place(
   assert f'a.gin:3: import {name}' in error
   assert f'its code raises {raised}' in error
   assert f'{name}.py' in error
+
+
+def test_a_class_that_is_not_called_is_no_object_of_it(toy, write):
+  error = _only_error(_lint(write('a.gin', 'toy.train.model = @toy.Model\n')))
+  assert 'such as @toy.Model()' in error
+  assert not _lint(write('b.gin', 'toy.train.fn = @toy.Model\n')).errors

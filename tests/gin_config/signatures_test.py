@@ -8,6 +8,10 @@ from typing import Any, Literal
 
 import pytest
 
+from t5wild import eval as eval_lib
+from t5wild import infer
+from t5wild import precompile
+from t5wild import train
 from t5wild.gin_config import reader
 from t5wild.gin_config import signatures
 
@@ -64,3 +68,24 @@ def test_parameters_that_python_cannot_name_are_accepted():
   assert signatures.accepts(dict, 'anything')
   assert signatures.accepts(lambda **kwargs: kwargs, 'anything')
   assert not signatures.accepts(lambda a, /: a, 'a')
+
+
+@pytest.mark.parametrize('binary', [train, eval_lib, infer, precompile])
+def test_the_binaries_take_no_class_for_what_gin_is_to_make(binary):
+  function = getattr(
+      binary, {'t5wild.eval': 'evaluate'}.get(
+          binary.__name__, binary.__name__.rpartition('.')[2]
+      )
+  )
+  made = [
+      name
+      for name in signatures.parameters_of(function)
+      if name in ('model', 'partitioner') or name.endswith('_cfg')
+  ]
+  assert len(made) >= 3
+  for name in made:
+    annotation = signatures.annotation_of(function, name)
+    assert signatures.fits(_CALL, annotation), name
+    assert not signatures.fits(_NAME, annotation), name
+    assert not signatures.fits('x', annotation), name
+
