@@ -38,13 +38,19 @@ def _events(tmp_path) -> list[str]:
   return [record.name.removeprefix('supervisor/') for record in found]
 
 
+def _heed_all_signals() -> None:
+  """As in a terminal: tests started in the background may ignore some."""
+  for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+
+
 def _start(tmp_path, script, *flags) -> subprocess.Popen:
   return subprocess.Popen(
       [
           sys.executable, '-m', 't5wild.cli', 'supervise', *_QUICK, *flags,
           f'--run_dir={tmp_path / "run"}', '--', 'bash', '-c', script,
       ],
-      stderr=subprocess.PIPE, text=True,
+      stderr=subprocess.PIPE, text=True, preexec_fn=_heed_all_signals,
   )  # fmt: skip
 
 
