@@ -10,6 +10,7 @@ import json
 import os
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from t5wild.checkpoints import confinement
@@ -201,6 +202,18 @@ def _renamed(
     raise steps.NotACheckpointError(
         f'{folder} has {len(wrong)} arrays of another shape than expected:\n'
         f'{lines}\ntake config.json and weights of the same model'
+    )
+  whole = [
+      f'{name}: {arrays[name].dtype}'
+      for name in sorted(wanted)
+      if not jnp.issubdtype(arrays[name].dtype, jnp.floating)
+  ]
+  if whole:
+    raise steps.NotACheckpointError(
+        f'{folder} has {len(whole)} arrays of whole numbers, such as '
+        f'{whole[:5]}, expected weights of float32, bfloat16 or float16: '
+        'packed or quantised numbers are not read; take the model that it was '
+        'made of'
     )
   made = {
       pair.ours: stored_lib.Transposed(arrays[pair.theirs])

@@ -14,6 +14,7 @@ import os
 from typing import Any
 
 from etils import epath
+import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import tensorstore as ts
@@ -201,7 +202,20 @@ def _open_all(
           f'{key}: {list(array.shape)} in its folder, {list(shape)} in the '
           'index'
       )
+    said = index.leaves[key].dtype
+    if said is not None and not _is_alike(array.dtype, said):
+      wrong.append(
+          f'{key}: {array.dtype.name} in its folder, {said} in the index'
+      )
   _refuse(wrong, folder)
+
+
+def _is_alike(dtype: np.dtype, said: str) -> bool:
+  """Whether both are of floats, or neither is; else bits would be misread."""
+  if 'uint16' in (dtype.name, said):  # As which T5X once wrote bfloat16.
+    return True
+  is_float = [jnp.issubdtype(each, jnp.floating) for each in (dtype, said)]
+  return is_float[0] == is_float[1] or dtype == jnp.dtype(said)
 
 
 def check_complete(arrays: Iterable[stored.Stored], folder: str) -> None:

@@ -52,11 +52,13 @@ class Spec:
   Attributes:
     path: Relative to the folder of the index.
     shape: What the index says of its shape; None where it does not.
+    dtype: And of its dtype, likewise.
     foreign: A whole TensorStore spec, of a checkpoint that is trusted.
   """
 
   path: str = ''
   shape: tuple[int, ...] | None = None
+  dtype: str | None = None
   foreign: Mapping[str, Any] | None = None
 
 
@@ -236,8 +238,11 @@ def _spec(
         f'({error!r}), expected driver, kvstore and metadata with shape: the '
         'checkpoint is damaged; copy it again'
     ) from error
+  dtype = value.get('dtype')
+  dtype = dtype if dtype in _DTYPES else None  # Old ones say it in metadata.
   try:
-    return Spec(path=_path(value, store, shape, where=where), shape=shape)
+    path = _path(value, store, shape, where=where)
+    return Spec(path=path, shape=shape, dtype=dtype)
   except confinement.UnsafeCheckpointError:
     if not trust_paths:
       raise

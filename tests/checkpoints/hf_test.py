@@ -176,6 +176,18 @@ def test_packed_numbers_are_refused_with_the_mend(tmp_path, name):
     safetensors_files.read_file(str(file))
 
 
+def test_weights_of_whole_numbers_are_refused_with_the_mend(tmp_path):
+  hf_writing.write(str(tmp_path), _arrays())
+  file = tmp_path / 'model.safetensors'
+  content = file.read_bytes()
+  # The first name of float32 in the header: the bytes stay.
+  file.write_bytes(content.replace(b'"F32"', b'"I32"', 1))
+  with pytest.raises(
+      steps.NotACheckpointError, match='1 arrays of whole numbers.*int32.*take'
+  ):
+    formats.read_structure(tmp_path)
+
+
 @pytest.mark.parametrize(
     ('change', 'words'),
     [

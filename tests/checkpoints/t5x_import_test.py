@@ -204,6 +204,14 @@ def test_shape_in_the_index_that_is_not_that_of_the_array_is_refused(tmp_path):
   assert f'{KERNEL}: [16, 8] in its folder, [16, 9] in the index' in text
 
 
+def test_floats_that_claim_to_be_whole_numbers_are_refused(tmp_path):
+  path = _write(tmp_path)
+  file = path / KERNEL_FOLDER / '.zarray'
+  file.write_text(file.read_text().replace('<f4', '<i4'))
+  text = _refusal(path)
+  assert f'{KERNEL}: int32 in its folder, float32 in the index' in text
+
+
 def test_other_model_is_told_by_both_shapes(tmp_path):
   path = _write(tmp_path)
   other = states.make_numbers()
