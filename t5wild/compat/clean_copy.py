@@ -8,13 +8,13 @@ same objects, parameters and values as before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
+import errno
 import os
 import pathlib
 import re
-import shutil
 import tempfile
 
 from t5wild.compat import clean_gin
@@ -52,12 +52,40 @@ class Copy:
 def problem_of(out: str) -> str | None:
   """Why nothing can be written to `out`, or None."""
   path = pathlib.Path(out)
-  if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-    return None
+  if not os.path.lexists(path):
+    return _unwritable(path)
+  try:
+    if path.is_dir() and not any(path.iterdir()):
+      return _unwritable(path)
+  except OSError as error:
+    return unwritable(out, error)
   return (
       f'{out!r} is there already, and not empty\n'
       '  expected: a folder to make, or an empty one; nothing is overwritten.\n'
       '  do: name another, or remove it.'
+  )
+
+
+def _unwritable(path: pathlib.Path) -> str | None:
+  """Why a folder cannot be made at `path`, as far as is seen before it is."""
+  whole = path.resolve()
+  above = next(p for p in (whole, *whole.parents) if os.path.lexists(p))
+  if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+    return None
+  code = errno.EACCES if above.is_dir() else errno.ENOTDIR
+  return unwritable(
+      str(path), OSError(code, os.strerror(code), str(above))
+  )
+
+
+def unwritable(out: str, error: OSError) -> str:
+  """What to tell of a folder that cannot be written."""
+  where = f' ({error.filename})' if error.filename else ''
+  return (
+      f'{out!r} cannot be written: {error.strerror or error}{where}\n'
+      '  expected: a place where a folder can be made, with room for the '
+      'copies.\n'
+      '  do: name another, or mend its permissions; nothing was written.'
   )
 
 
@@ -89,7 +117,7 @@ def write(
   ]
   texts: dict[str, str] = {}
   kept: dict[str, str] = {}
-  with finder.silence(), tempfile.TemporaryDirectory() as folder:
+  with finder.silence(), _made_whole(out) as folder:
     for recipe in recipes:
       _add_texts(recipe.path, places, search_paths, texts, kept)
     for place, text in texts.items():
@@ -98,7 +126,6 @@ def write(
       target.write_text(text, encoding='utf-8')
     for recipe in recipes:
       _compare(recipe.path, places, search_paths, folder)
-    shutil.copytree(folder, out, dirs_exist_ok=True)
   return Copy(
       written=tuple(sorted(set(texts) - set(kept))),
       as_they_were=kept,
@@ -106,6 +133,30 @@ def write(
           path for path, place in places.items() if place not in texts
       ),
   )
+
+
+@contextlib.contextmanager
+def _made_whole(out: str) -> Iterator[str]:
+  """A folder to fill, which becomes `out` in one move if nothing is raised.
+
+  An empty `out` stays the folder that it is, as it may be a working directory
+  or a mount: what was made is moved into it.
+  """
+  target = pathlib.Path(out).resolve()
+  is_there = target.is_dir()
+  target.parent.mkdir(parents=True, exist_ok=True)
+  with tempfile.TemporaryDirectory(
+      dir=target if is_there else target.parent,
+      prefix=f'.{target.name}.partial-',
+  ) as beside:
+    folder = pathlib.Path(beside, 'recipes')
+    folder.mkdir()
+    yield str(folder)
+    if not is_there:
+      os.replace(folder, target)
+      return
+    for each in list(folder.iterdir()):
+      os.replace(each, target / each.name)
 
 
 def _places(

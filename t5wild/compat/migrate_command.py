@@ -51,8 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
           reports, arguments.paths, arguments.write,
           search_paths=arguments.gin_search_paths,
       )  # fmt: skip
-    except (clean_copy.DifferentRecipeError, OSError) as error:
+    except clean_copy.DifferentRecipeError as error:
       return _refuse(str(error))
+    except OSError as error:
+      return _refuse(clean_copy.unwritable(arguments.write, error))
     sys.stderr.write(f'{_told(copy, arguments.write)}\n')
   if arguments.json:
     text = json.dumps(verdicts.as_json(reports), indent=2)

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`t5wild migrate`: exit codes, counts, text and JSON say the same."""
 
+import errno
 import json
 
 import pytest
 
 from t5wild import cli
 from t5wild import exit_codes
+from t5wild.compat import migrate_command
 
 _GOOD = 'from t5x import utils\nutils.DatasetConfig\n'
 _BAD = 'from t5x import utils\nutils.Nothing\n'
@@ -17,6 +19,17 @@ _BAD = 'from t5x import utils\nutils.Nothing\n'
 def folder(t5x_names, tmp_path):
   (tmp_path / 'good.py').write_text(_GOOD)
   return tmp_path
+
+
+@pytest.fixture
+def recipe(folder):
+  """A folder of one recipe that runs."""
+  (folder / 'a').mkdir()
+  (folder / 'a/a.gin').write_text(
+      'from __gin__ import dynamic_registration\n'
+      'from t5x import utils\nutils.SaveCheckpointConfig.keep = 2\n'
+  )
+  return folder / 'a'
 
 
 def test_the_exit_code_is_0_where_all_run_and_1_otherwise(folder, capsys):
@@ -73,20 +86,60 @@ def test_a_folder_without_anything_of_t5x_is_refused(folder, capsys):
   assert 'nothing of T5X' in capsys.readouterr().err
 
 
-def test_write_writes_a_copy_and_tells(folder, capsys):
-  (folder / 'a').mkdir()
-  (folder / 'a/a.gin').write_text(
-      'from __gin__ import dynamic_registration\n'
-      'from t5x import utils\nutils.SaveCheckpointConfig.keep = 2\n'
-  )
+def test_write_writes_a_copy_and_tells(folder, recipe, capsys):
   out = str(folder / 'out')
-  assert cli.main(['migrate', str(folder / 'a'), '--write', out]) == 0
+  assert cli.main(['migrate', str(recipe), '--write', out]) == 0
   assert f'1 gin files written to {out}' in capsys.readouterr().err
   assert (folder / 'out/a.gin').read_text() == (
       'from __gin__ import dynamic_registration\n'
       'from t5wild import checkpoints\n'
       'checkpoints.SaveCheckpointConfig.keep = 2\n'
   )
-  again = cli.main(['migrate', str(folder / 'a'), '--write', out])
+  again = cli.main(['migrate', str(recipe), '--write', out])
   assert again == exit_codes.BAD_CONFIG.code
   assert 'not empty' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('out', ['a_file/below', 'a_file', 'link_to_nothing'])
+def test_a_place_that_cannot_be_written_is_refused_at_once(
+    folder, capsys, monkeypatch, out
+):
+  (folder / 'a_file').write_text('kept', encoding='utf-8')
+  (folder / 'link_to_nothing').symlink_to('a_file/nothing')
+  monkeypatch.setattr(migrate_command.migrate, 'check', None)
+  arguments = [str(folder), '--write', str(folder / out)]
+  assert migrate_command.main(arguments) == 2
+  told = capsys.readouterr().err
+  assert out in told
+  assert '\n  expected: ' in told
+  assert '\n  do: ' in told
+  assert (folder / 'a_file').read_text(encoding='utf-8') == 'kept'
+
+
+@pytest.mark.parametrize('is_there', [False, True])
+def test_a_copy_that_fails_midway_leaves_nothing(
+    recipe, tmp_path, capsys, monkeypatch, is_there
+):
+  out = tmp_path / 'new' / 'clean'
+  if is_there:
+    out.mkdir(parents=True)
+
+  def fail(*arguments, **keywords):
+    raise OSError(errno.ENOSPC, 'No space left on device')
+
+  monkeypatch.setattr(migrate_command.clean_copy, '_compare', fail)
+  assert migrate_command.main([str(recipe), '--write', str(out)]) == 2
+  assert 'No space left' in capsys.readouterr().err
+  assert [*out.parent.iterdir()] == ([out] if is_there else [])
+  assert not (is_there and any(out.iterdir()))
+
+
+def test_an_empty_folder_stays_the_same_folder(recipe, tmp_path):
+  out = tmp_path / 'new'
+  out.mkdir()
+  before = out.stat()
+  migrate_command.main([str(recipe), '--write', str(out)])
+  after = out.stat()
+  assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+  assert [*out.glob('*.gin')]
+  assert not [*out.glob('.*')]
