@@ -75,7 +75,7 @@ def _problem(arguments: Sequence[str], *, is_module: bool) -> str | None:
     sys.path.insert(0, os.getcwd())
     try:
       found = importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
+    except (ImportError, ValueError):  # also '..', '' and 'a..b'
       found = False
     finally:
       sys.path.pop(0)

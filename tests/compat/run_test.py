@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from t5wild.compat import run
+
 _SCRIPT = """
 import sys
 from t5x import losses
@@ -42,6 +44,12 @@ def test_a_script_that_is_not_there_is_refused(folder):
   assert done.returncode == 2
   assert "There is no script 'my_scirpt.py'" in done.stderr
   assert 'usage: t5wild run [--vocab_dir DIR] SCRIPT.py' in done.stderr
+
+
+@pytest.mark.parametrize('name', ['no_module', '..', 'a..b', '.a', ''])
+def test_a_module_that_is_not_there_is_refused(folder, monkeypatch, name):
+  monkeypatch.chdir(folder)
+  assert run.main(['-m', name]) == 2
 
 
 def test_nothing_to_run_is_refused(folder):
