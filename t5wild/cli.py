@@ -81,7 +81,7 @@ COMMANDS = {
     ),
     'convert': Command(
         module='t5wild.convert',
-        summary='make a checkpoint of T5X one of t5wild, scanned or not',
+        summary='read checkpoints of T5X; of Hugging Face both ways',
     ),
     'migrate': Command(
         module='t5wild.compat.migrate_command',

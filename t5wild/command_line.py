@@ -146,7 +146,15 @@ def parse_gin(**objects: Any) -> None:
 
   Args:
     **objects: What recipes reach by `import __main__`, whatever was started.
+
+  Raises:
+    ValueError: No gin file was given.
   """
+  if not flags.FLAGS.gin_file:
+    raise ValueError(
+        '--gin_file is missing: expected a recipe, at least. Give one of '
+        'yours, or one of ours, such as --gin_file=recipes/quickstart.gin.'
+    )
   install.install()
   for name, value in objects.items():
     setattr(sys.modules['__main__'], name, value)

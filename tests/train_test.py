@@ -16,6 +16,7 @@ import pytest
 
 from t5wild import command_line
 from t5wild import exit_codes
+from t5wild import precompile
 from t5wild import train as train_module
 from t5wild import training_plan
 from t5wild.data import documents
@@ -82,6 +83,15 @@ def test_an_action_that_gin_cannot_make_is_told_in_three_parts(
 def test_an_unknown_flag_is_a_bad_config(flag, capsys):
   assert train_module.run(['t5wild train', flag]) == 2
   assert 'Try --help' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('binary', [train_module, precompile])
+def test_a_command_without_a_recipe_asks_for_one(binary, capsys):
+  with flagsaver.flagsaver():
+    assert binary.run(['t5wild train', '--gin.TRAIN_STEPS=3']) == 2
+  said = capsys.readouterr().err
+  assert said.startswith('--gin_file is missing') and 'quickstart.gin' in said
+  assert 'Traceback' not in said
 
 
 def test_flags_that_t5x_users_pass_are_taken(monkeypatch):

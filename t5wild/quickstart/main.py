@@ -4,6 +4,7 @@
 
 import argparse
 from collections.abc import Sequence
+import glob
 import os
 import shlex
 import time
@@ -79,12 +80,18 @@ def _check(options) -> str | None:
 def _plan(options) -> list[str]:
   """What is known before JAX is imported, so that it is told at once."""
   text = options.text or "the Python standard library's sources"
+  is_begun = glob.glob(os.path.join(glob.escape(options.model_dir), 'checkp*'))
+  first_loss = (
+      'the run that is there already goes on after imports and compilation'
+      if is_begun
+      else 'the first loss comes after imports, compilation and an evaluation '
+      'of the untrained model'
+  )
   return [
       f'Trains a small byte-level encoder-decoder to fill gaps in {text},',
       f'to step {options.steps}; all it leaves goes to {options.model_dir}. '
       'Size and device are told below;',
-      'the first loss comes after imports, compilation and an evaluation of '
-      'the untrained model',
+      first_loss,
       '(half a minute on two CPU cores). Ctrl-C saves and leaves; the same '
       'command resumes.',
   ]
@@ -112,7 +119,7 @@ def _summary(options) -> list[str]:
       f'  loss after    {last.nats_per_byte:.3f} nats per byte '
       f'(step {last.step})',
       f'  unigram       {last.unigram_entropy:.3f} nats per byte: the loss is '
-      f'{fraction:.2f} x that, {verdict} {MAX_LOSS_FRACTION}',
+      f'{fraction:.2f} x that ({verdict} {MAX_LOSS_FRACTION}, the goal)',
       *_infilling_lines(last),
       *([] if is_low and is_exact else _more_steps(options, last.step)),
       '',
@@ -163,7 +170,8 @@ def _infilling_lines(result) -> list[str]:
       'most',
       '                frequent byte, told the lengths, would fill '
       f'{100 * most_frequent:.1f} %:',
-      f'                {factor:.2f} x that, {verdict} {MIN_EXACT_FACTOR:g}',
+      f'                {factor:.2f} x that ({verdict} {MIN_EXACT_FACTOR:g}, '
+      'the goal)',
   ]
 
 
@@ -193,8 +201,11 @@ def _next_commands(options) -> list[str]:
   return [
       '',
       'Next:',
+      f'  t5wild report {model_dir}',
+      '      one page: curves, events, where the time went, samples',
       f'  {_command(options)} --steps {2 * options.steps}',
-      '      resumes and trains on',
+      '      resumes and trains on; the learning rate, which fell to 0, rises '
+      'once more',
       "  echo 'def __init_<extra_id_0>(self<extra_id_1>):' | \\",
       f'  t5wild infer --run={model_dir} --input=-',
       '      fills gaps in a line of yours',
@@ -221,7 +232,9 @@ def _from(options) -> str:
   return (
       ' \\\n      --gin.INITIAL_CHECKPOINT_PATH='
       f'{options.model_dir}/checkpoint_{options.steps} \\\n'
-      f'      --gin.TRAIN_STEPS={options.steps + FINETUNE_STEPS}'
+      f'      --gin.TRAIN_STEPS={options.steps + FINETUNE_STEPS} \\\n'
+      '      --gin.optimizers.create_learning_rate_scheduler.warmup_steps='
+      f'{options.steps}'
   )
 
 

@@ -39,9 +39,11 @@ def test_fine_tuning_begins_with_the_checkpoint_that_this_run_leaves():
       line for line in _next('--steps=20', '--model_dir=x').splitlines()
       if quickstart.FINETUNE_RECIPE in line
   )
-  assert shlex.split(tuned)[-2:] == [
+  # The rate begins at that step, too.
+  assert shlex.split(tuned)[-3:] == [
       '--gin.INITIAL_CHECKPOINT_PATH=x/checkpoint_20',
       '--gin.TRAIN_STEPS=620',
+      '--gin.optimizers.create_learning_rate_scheduler.warmup_steps=20',
   ]
 
 
@@ -91,6 +93,13 @@ def test_a_run_over_the_bars_is_told_nothing_more(monkeypatch):
   )
   assert '--steps' not in said
   assert 'a sample of 12,345 bytes' in said
+
+
+def test_a_run_that_goes_on_is_not_told_to_begin(tmp_path):
+  options = _options('--model_dir', str(tmp_path))
+  assert 'untrained' in '\n'.join(quickstart._plan(options))
+  (tmp_path / 'checkpoint_20').mkdir()
+  assert 'untrained' not in '\n'.join(quickstart._plan(options))
 
 
 def test_the_text_and_folder_are_told_before_anything_is_imported(
