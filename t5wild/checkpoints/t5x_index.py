@@ -22,7 +22,9 @@ from t5wild.checkpoints import confinement
 from t5wild.checkpoints import steps
 
 FILE = steps.NATIVE_INDEX
-OLDEST_VERSION = 2  # T5X reads none before it either.
+# T5X reads none before 2 either. It wrote 3 to its end, and read whatever a
+# later number said as if it were 3: nobody knows what that would have been.
+OLDEST_VERSION, NEWEST_VERSION = 2, 3
 
 # Larger ones are no index: T5X keeps what is sharded in files of its own.
 _MOST_BYTES = 4 * 1024**3
@@ -89,12 +91,11 @@ def read_index(folder: epath.Path, *, trust_paths: bool = False) -> Index:
   file = epath.Path(folder) / FILE
   content = _unpack(file)
   is_orbax = _is_placeholder_tree(content)
-  version = 3 if is_orbax else content.get('version', 0)
-  if not isinstance(version, int) or version < OLDEST_VERSION:
-    raise steps.NotACheckpointError(
-        f'{file} is of version {version!r}, expected {OLDEST_VERSION} or 3, as '
-        'T5X writes since 2020: restore and save it with T5X'
-    )
+  version = (
+      NEWEST_VERSION
+      if is_orbax
+      else _check_version(content.get('version', 0), file=file)
+  )
   nested = content if is_orbax else content.get('optimizer')
   if not isinstance(nested, dict) or 'target' not in nested:
     raise steps.NotACheckpointError(
@@ -109,6 +110,20 @@ def read_index(folder: epath.Path, *, trust_paths: bool = False) -> Index:
       leaves[key] = leaf
   confinement.check_keys(leaves, where=str(file))
   return Index(version=version, leaves=leaves)
+
+
+def _check_version(version: Any, *, file: epath.Path) -> int:
+  """A version whose arrays can be told from their bytes."""
+  is_number = isinstance(version, int) and not isinstance(version, bool)
+  if is_number and OLDEST_VERSION <= version <= NEWEST_VERSION:
+    return version
+  do = 'restore and save it with T5X'
+  if not is_number or version > NEWEST_VERSION:
+    do = 'copy it again, or have what wrote it save it in the format of T5X'
+  raise steps.NotACheckpointError(
+      f'{file} is of version {version!r}, expected {OLDEST_VERSION} or '
+      f'{NEWEST_VERSION}, as T5X writes since 2020: {do}'
+  )
 
 
 def _unpack(file: epath.Path) -> dict[str, Any]:

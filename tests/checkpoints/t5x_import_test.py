@@ -264,6 +264,15 @@ def test_index_that_is_none_is_refused(tmp_path, content, word):
   assert str(path / 'checkpoint') in text
 
 
+@pytest.mark.parametrize('version', [4, 99, True, '3', 3.0])
+def test_index_of_a_version_that_t5x_never_wrote_is_refused(tmp_path, version):
+  path = _write(tmp_path, version=version)
+  assert (
+      f'is of version {version!r}, expected 2 or 3, as T5X writes since 2020: '
+      'copy it again'
+  ) in _refusal(path)
+
+
 def test_index_cut_off_anywhere_is_refused(tmp_path):
   path = _write(tmp_path)
   whole = (path / 'checkpoint').read_bytes()
