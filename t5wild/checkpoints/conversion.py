@@ -72,6 +72,8 @@ class Conversion:
     """
     if self.to_format == 'hf':
       hf_writing.check_target(self.target)
+      for sentence in hf_writing.leftovers(self.target):
+        report(sentence)
     checkpoint = load.find_checkpoint(self.source, self.step)
     stored = formats.read_structure(checkpoint, trust_paths=self.trust_paths)
     if self.weights_only:

@@ -7,9 +7,11 @@ end. One array is in memory at a time.
 """
 
 from collections.abc import Mapping
+import contextlib
 import dataclasses
 import json
 import os
+import pathlib
 import shutil
 import tempfile
 from typing import Any
@@ -81,12 +83,44 @@ def check_target(folder: str) -> None:
   os.rmdir(_make_staging(folder))
 
 
+def leftovers(folder: str) -> list[str]:
+  """What killed writers of this folder left beside it, a sentence for each.
+
+  None is removed here: another process may be writing it at this moment.
+  """
+  parent, name = os.path.split(steps.absolute_path(folder))
+  start = _partial_prefix(name)
+  try:
+    found = sorted(p for p in os.listdir(parent) if p.startswith(start))
+  except OSError:
+    return []
+  return [
+      f'{os.path.join(parent, each)} ({_num_bytes(parent, each):,} bytes) is '
+      f'an unfinished {name}: if no other process is writing it now, it may be '
+      'removed.'
+      for each in found
+  ]
+
+
+def _num_bytes(*parts: str) -> int:
+  total = 0
+  for path in pathlib.Path(*parts).rglob('*'):
+    # It may be finished, or removed, by now.
+    with contextlib.suppress(OSError):
+      total += path.lstat().st_size
+  return total
+
+
+def _partial_prefix(name: str) -> str:
+  return f'.{name}.partial-'
+
+
 def _make_staging(folder: str) -> str:
   folder = steps.absolute_path(folder)
   parent, name = os.path.split(folder)
   try:
     os.makedirs(parent, exist_ok=True)
-    return tempfile.mkdtemp(prefix=f'.{name}.partial-', dir=parent)
+    return tempfile.mkdtemp(prefix=_partial_prefix(name), dir=parent)
   except OSError as error:
     raise steps.UnwritableError(
         f'{folder} cannot be written ({error}), expected a directory that this '

@@ -13,6 +13,7 @@ import pytest
 
 from t5wild import convert
 from t5wild import exit_codes
+from t5wild.checkpoints import conversion
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import hf_writing
 from t5wild.checkpoints import safetensors_files
@@ -119,6 +120,27 @@ def test_full_disk_leaves_nothing_behind(tmp_path, arrays):
   with pytest.raises(steps.UnwritableError, match='No space.*expected.*free'):
     hf_writing.write(str(tmp_path / 'model'), arrays)
   assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_killed_writers_left_is_told_by_size_and_kept(tmp_path, arrays):
+  del arrays
+  target = tmp_path / 'out' / 'model'
+  assert not hf_writing.leftovers(str(target))  # There is no out yet.
+  partial = target.parent / '.model.partial-x1'
+  partial.mkdir(parents=True)
+  (partial / 'model.safetensors').write_bytes(b'1' * 1234)
+  (target.parent / '.model2.partial-x1').mkdir()
+  said = []
+  conversion.Conversion(
+      source=str(tmp_path / 'source'), target=str(target), to_format='hf'
+  ).run(said.append)
+  (sentence,) = [s for s in said if '.partial-' in s]
+  assert sentence == (
+      f'{partial} (1,234 bytes) is an unfinished model: if no other process is '
+      'writing it now, it may be removed.'
+  )
+  assert partial.is_dir()
+  assert target.is_dir()
 
 
 _KILLED = """
