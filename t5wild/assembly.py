@@ -14,6 +14,7 @@ from absl import logging
 import jax
 
 from t5wild import run_dir as run_dir_lib
+from t5wild import run_ends
 from t5wild import training_data
 from t5wild import training_plan
 from t5wild import training_saves
@@ -84,7 +85,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
   if plan.dry_run:
     _dry_run(plan, data, info, abstract)
     return 0, states.global_train_state_shape
-  with watchdog:
+  with watchdog, run_ends.told_to(watchdog):
     with ledger.span('restore'), training_plan.as_bad_plan():
       ahead = compile_ahead.CompileAhead(
           make_trainer,

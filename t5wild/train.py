@@ -17,15 +17,14 @@ from t5wild import command_line
 from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import gin_utils
+from t5wild import run_ends
 from t5wild import training_plan
 from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.checkpoints import manager
 from t5wild.data import datasets
-from t5wild.data import documents
 from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
-from t5wild.trainer import action_checks
 from t5wild.trainer import finite
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
@@ -34,12 +33,6 @@ from t5wild.vitals import watchdog
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
-# Errors that a restart would repeat, however late they come.
-_FOR_THE_USER = (
-    action_checks.UnknownMetricError,
-    documents.CorruptTextError,
-    training_plan.BadPlanError,
-)
 # Errors that say all there is to say, and how the process ends.
 _ENDS = {
     manager.StateNotSavedError: exit_codes.DISK_FULL,
@@ -182,7 +175,9 @@ def run(argv: Sequence[str]) -> int:
     print(command_line.message_of(error), file=sys.stderr)  # noqa: T201 -- the message is the product
     return _ENDS[type(error)].code
   except (ValueError, LookupError, OSError, TypeError) as error:
-    if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(error, _FOR_THE_USER):
+    if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(
+        error, run_ends.FOR_THE_USER
+    ):
       raise
     print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code

@@ -35,7 +35,7 @@ _FLOORS = {
     'evaluator': 5, 'trainer': 5,
     'training_plan': 5.5,
     'training_data': 5.7, 'training_saves': 5.7,
-    'inference_state': 5.7, 'run_config': 5.7,
+    'inference_state': 5.7, 'run_config': 5.7, 'run_ends': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
     'own_binaries': 6,
     'burn_in': 7, 'cache': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,

@@ -7,6 +7,7 @@ import collections
 from collections.abc import Sequence
 import os
 import sys
+import time
 
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
@@ -15,8 +16,8 @@ from t5wild.vitals import records
 from t5wild.vitals import time_ledgers
 
 _EXIT = 'supervisor/exit/'
-# Ends of an attempt that are no failure of it.
-_ASKED_FOR = frozenset({'done', 'preempted', 'stopped'})
+# Ends of an attempt that are no failure of it, as a supervisor calls them.
+_ASKED_FOR = frozenset({'done', 'preempted', 'stopped', 'user_error'})
 
 
 def main(argv: Sequence[str] = ()) -> int:
@@ -45,8 +46,9 @@ def main(argv: Sequence[str] = ()) -> int:
         'keeps its books in the --run_dir of t5wild supervise.'
     )
   report = goodput_report.make_report(
-      attempts, causes=causes(run_dir), price_per_device_hour=price
-  )
+      attempts, causes=causes(run_dir), price_per_device_hour=price,
+      now=time.time(),
+  )  # fmt: skip
   print(goodput_report.as_text(report))  # noqa: T201 -- the product
   return exit_codes.DONE.code
 

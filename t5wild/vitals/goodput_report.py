@@ -16,6 +16,10 @@ _ORDER = (
     'data_wait', 'evaluate', 'save', 'log', 'finish', goodput.OTHER,
 )  # fmt: skip
 _SECONDS_PER_HOUR = 3600.0
+# Books are written each second; so old, their process is gone.
+_SILENT_SECONDS = 30.0
+_KILLED = 'cut off'
+_GOES_ON = 'going on'
 # What an attempt does before its first step.
 _BEFORE_STEPS = ('startup', 'restore', 'compile')
 
@@ -29,11 +33,13 @@ class Report:
     device_seconds: the same, each times the devices that it kept.
     num_attempts: how often the run was started.
     causes: kind of failure to how often, where a supervisor wrote it down.
+    ends: how an attempt ended to how many did, by their books.
     num_failures: attempts that ended unasked.
     lost_steps: updates made more than once.
     steps: updates in the newest state.
     up_seconds: of all attempts together.
-    recovery_seconds: from the end of an attempt to the next one's steps.
+    recovery_seconds: from the end of an attempt that had more to do to the
+      next one's steps.
     price_per_device_hour: None where nobody said.
   """
 
@@ -41,6 +47,7 @@ class Report:
   device_seconds: Mapping[str, float]
   num_attempts: int
   causes: Mapping[str, int]
+  ends: Mapping[str, int]
   num_failures: int
   lost_steps: int
   steps: int
@@ -54,14 +61,17 @@ def make_report(
     *,
     causes: Mapping[str, int] | None = None,
     price_per_device_hour: float | None = None,
+    now: float | None = None,
 ) -> Report:
   """Adds up the attempts of a run.
 
   Args:
     attempts: in order of time; at least one.
-    causes: kinds of failures, from the supervisor's events; None without one:
-      every attempt but the last then counts as failed.
+    causes: kinds of failures, from the supervisor's events; None without one.
+      Attempts that no supervisor started are judged by their books.
     price_per_device_hour: None takes what the newest attempt was told.
+    now: wall clock, by which the newest attempt goes on still or was killed;
+      None: it goes on, if its books say of no end.
   """
   seconds: collections.Counter[str] = collections.Counter()
   device_seconds: collections.Counter[str] = collections.Counter()
@@ -79,11 +89,15 @@ def make_report(
         amount *= kept / made
       book(kind, amount, attempt.num_devices)
   recovery = []
+  failed = [_has_failed(attempt) for attempt in attempts]
+  if attempts[-1].ended is None:
+    failed[-1] = now is not None and now - attempts[-1].end > _SILENT_SECONDS
   for before, after in zip(attempts, attempts[1:], strict=False):
     down = max(0.0, after.start - before.end)
     book(DOWN, down, after.num_devices)
     starting = sum(after.seconds.get(kind, 0.0) for kind in _BEFORE_STEPS)
-    recovery.append(down + starting)
+    if before.ended not in (time_ledgers.DONE, time_ledgers.REFUSED):
+      recovery.append(down + starting)
   if price_per_device_hour is None:
     price_per_device_hour = attempts[-1].price_per_device_hour
   return Report(
@@ -91,15 +105,36 @@ def make_report(
       device_seconds=dict(device_seconds),
       num_attempts=len(attempts),
       causes=dict(causes or {}),
-      num_failures=(
-          len(attempts) - 1 if causes is None else sum(causes.values())
+      ends=collections.Counter(
+          attempt.ended or (_KILLED if has_failed else _GOES_ON)
+          for attempt, has_failed in zip(attempts, failed, strict=True)
       ),
+      num_failures=_num_failures(attempts, failed, causes),
       lost_steps=sum(a.step - a.first_step for a in attempts) - sum(useful),
       steps=attempts[-1].step,
       up_seconds=sum(sum(a.seconds.values()) for a in attempts),
       recovery_seconds=recovery,
       price_per_device_hour=price_per_device_hour,
   )
+
+
+def _has_failed(attempt: time_ledgers.Attempt) -> bool:
+  return attempt.ended not in time_ledgers.IN_ORDER
+
+
+def _num_failures(
+    attempts: Sequence[time_ledgers.Attempt],
+    failed: Sequence[bool],
+    causes: Mapping[str, int] | None,
+) -> int:
+  """As a supervisor told them, and those of attempts that had none."""
+  by_books = sum(
+      has_failed
+      for attempt, has_failed in zip(attempts, failed, strict=True)
+      # A supervisor tells of what died before it had books, too.
+      if causes is None or not attempt.number
+  )
+  return by_books + sum((causes or {}).values())
 
 
 def _useful_steps(attempts: Sequence[time_ledgers.Attempt]) -> list[int]:
@@ -158,10 +193,16 @@ def _head(report: Report) -> str:
       f'{kind} {number}' for kind, number in sorted(report.causes.items())
   )
   told = f' ({causes})' if causes else ''
+  ends = ', '.join(f'{n} {end}' for end, n in sorted(report.ends.items()))
   return (
-      f'{report.num_attempts} attempts, {report.num_failures} failures{told}, '
-      f'{report.steps} steps, {report.lost_steps} of them made again'
+      f'{_count(report.num_attempts, "attempt")} ({ends}), '
+      f'{_count(report.num_failures, "failure")}{told}, '
+      f'{_count(report.steps, "step")}, {report.lost_steps} of them made again'
   )
+
+
+def _count(number: int, noun: str) -> str:
+  return f'{number} {noun}' + ('' if number == 1 else 's')
 
 
 def _tail(report: Report) -> list[str]:

@@ -19,6 +19,15 @@ from t5wild.vitals import records
 from t5wild.vitals import supervised
 
 _PREFIX = 'attempt'
+_ENDED = 'attempt/ended'
+# How an attempt ended, as its books say it; a process that was killed has said
+# nothing.
+DONE = 'done'
+STOPPED = 'stopped'  # by Ctrl-C or SIGTERM, in order
+REFUSED = 'refused'  # its recipe was
+FAILED = 'failed'
+HUNG = 'hung'
+IN_ORDER = frozenset({DONE, STOPPED, REFUSED})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +43,7 @@ class Attempt:
     num_devices: of the whole run.
     price_per_device_hour: None where it was not told.
     number: of the supervisor's attempt; 0 without a supervisor.
+    ended: how, e.g. `DONE`; None where it goes on, or was killed.
   """
 
   start: float
@@ -44,6 +54,7 @@ class Attempt:
   num_devices: int
   price_per_device_hour: float | None = None
   number: int = 0
+  ended: str | None = None
 
 
 def open_ledger() -> goodput.Ledger:
@@ -97,6 +108,7 @@ class Books:
       first_step: int,
       step: int,
       hung: tuple[str, float] = ('', 0.0),
+      ended: str | None = None,
   ) -> None:
     """Replaces the file.
 
@@ -105,6 +117,7 @@ class Books:
       first_step: updates in the first state.
       step: updates now.
       hung: a kind, and how much of it was waiting for nothing.
+      ended: how the attempt ended; None while it goes on.
 
     Raises:
       OSError: it cannot be written.
@@ -137,6 +150,12 @@ class Books:
         )
         for name, value in seconds.items()
     ]
+    if ended is not None:
+      lines.append(
+          records.to_line(
+              records.Record(step, now, 0, _ENDED, 1.0, text=ended)
+          )
+      )
     heartbeats.replace(os.path.join(self._folder, self._name), ''.join(lines))
 
 
@@ -144,9 +163,12 @@ def read(path: str | os.PathLike[str]) -> Attempt | None:
   """The books in a file; None if they are not whole."""
   facts: dict[str, float] = {}
   seconds: dict[str, float] = {}
+  ended = None
   for record in records.read_records(path):
     group, name = record.name.split('/', 1)
-    if group == 'attempt':
+    if record.name == _ENDED:
+      ended = record.text
+    elif group == 'attempt':
       facts[name] = record.value
     else:
       seconds[name.removesuffix('_seconds')] = record.value
@@ -159,6 +181,7 @@ def read(path: str | os.PathLike[str]) -> Attempt | None:
         step=int(facts.pop('step')),
         num_devices=int(facts.pop('num_devices')),
         number=int(facts.pop('number')),
+        ended=ended,
         **facts,
     )
   except (KeyError, TypeError):

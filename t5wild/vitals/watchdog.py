@@ -98,6 +98,7 @@ class Watchdog:
         maxlen=_NUM_DURATIONS
     )
     self._step = self._first_step = 0
+    self._ended: str | None = None
     self._is_measuring = False  # the first step begins before the loop does
     self._beat_at = self._seen_at = time.monotonic()
     self._phase = ''
@@ -144,6 +145,10 @@ class Watchdog:
     """Tells how many updates the first state holds."""
     self._step = self._first_step = step
     self._beat_at = time.monotonic()
+
+  def tell_end(self, ended: str) -> None:
+    """Tells how the attempt ended, for its books; before the `with` ends."""
+    self._ended = ended
 
   def beat(self, step: int) -> None:
     """Counts a step; all that the loop pays."""
@@ -230,6 +235,7 @@ class Watchdog:
       self._books.write(
           self._ledger.look(), first_step=self._first_step, step=self._step,
           hung=(heartbeat.phase, heartbeat.phase_seconds * self._hangs),
+          ended=time_ledgers.HUNG if self._hangs else self._ended,
       )  # fmt: skip
       self._writes = True
     except OSError as error:

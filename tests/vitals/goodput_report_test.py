@@ -13,11 +13,15 @@ from t5wild.vitals import records
 from t5wild.vitals import time_ledgers
 
 
-def _attempt(start, first_step, step, *, step_seconds=100.0, **seconds):
+def _attempt(
+    start, first_step, step, *, step_seconds=100.0, ended=None, number=0,
+    **seconds,
+):
   kinds = {'step': step_seconds, **seconds}
   return time_ledgers.Attempt(
       start=start, end=start + sum(kinds.values()), seconds=kinds,
-      first_step=first_step, step=step, num_devices=2,
+      first_step=first_step, step=step, num_devices=2, ended=ended,
+      number=number,
   )  # fmt: skip
 
 
@@ -84,7 +88,7 @@ def test_failures_are_counted_by_their_causes_and_stops_are_none(tmp_path):
   run_dir = run_dir_lib.RunDir(str(tmp_path))
   assert goodput_command.causes(run_dir) is None
   names = ['exit/killed', 'exit/hang', 'exit/killed', 'exit/preempted',
-           'exit/done', 'restart']  # fmt: skip
+           'exit/done', 'exit/user_error', 'restart']  # fmt: skip
   writer = records.RecordWriter(run_dir.events_jsonl)
   writer.write(
       [records.Record(0, 0.0, 0, f'supervisor/{n}', 1.0) for n in names]
@@ -98,6 +102,55 @@ def test_failures_are_counted_by_their_causes_and_stops_are_none(tmp_path):
   text = goodput_report.as_text(report)
   assert 'hang 1, killed 2' in text
   assert 'mean time between failures' in text
+
+
+def test_ends_in_order_are_no_failures():
+  report = goodput_report.make_report(
+      [
+          _attempt(0, 0, 10, ended='done'),
+          _attempt(200, 10, 10, ended='refused'),
+          _attempt(400, 10, 15, ended='stopped'),
+          _attempt(600, 15, 20, ended='done'),
+      ],
+      now=1e6,
+  )
+  assert report.num_failures == 0
+  text = goodput_report.as_text(report)
+  assert text.startswith(
+      '4 attempts (2 done, 1 refused, 1 stopped), 0 failures, 20 steps'
+  )
+  assert 'No failure.' in text
+  assert report.recovery_seconds == [100.0]  # from the stop, no other
+
+
+@pytest.mark.parametrize('ended', ['failed', 'hung', None])
+def test_an_attempt_that_failed_or_tells_of_no_end_is_one_failure(ended):
+  report = goodput_report.make_report(
+      [_attempt(0, 0, 10, ended=ended), _attempt(200, 10, 20, ended='done')],
+      now=1e6,
+  )
+  assert report.num_failures == 1
+  assert ', 1 failure, ' in goodput_report.as_text(report)
+
+
+def test_the_newest_attempt_goes_on_while_its_books_are_fresh():
+  attempts = [_attempt(0, 0, 10)]
+  fresh = goodput_report.make_report(attempts, now=105.0)
+  assert (fresh.num_failures, fresh.ends) == (0, {'going on': 1})
+  old = goodput_report.make_report(attempts, now=1000.0)
+  assert (old.num_failures, old.ends) == (1, {'cut off': 1})
+
+
+def test_failures_beside_a_supervisors_are_counted_by_the_books():
+  report = goodput_report.make_report(
+      [
+          _attempt(0, 0, 10),
+          _attempt(200, 0, 10, number=1),
+          _attempt(400, 10, 20, number=2, ended='done'),
+      ],
+      causes={'killed': 1},
+  )
+  assert report.num_failures == 2
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path, capsys):

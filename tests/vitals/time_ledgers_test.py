@@ -30,6 +30,17 @@ def test_what_is_written_is_read_back(tmp_path):
   assert attempt.price_per_device_hour == 2.5
 
 
+def test_how_an_attempt_ended_is_read_back_and_none_while_it_goes_on(tmp_path):
+  run_dir = run_dir_lib.RunDir(str(tmp_path))
+  books = _books(tmp_path)
+  books.write({'step': 1.0}, first_step=0, step=1)
+  assert time_ledgers.read_all(run_dir)[0].ended is None
+  books.write(
+      {'step': 1.0}, first_step=0, step=1, ended=time_ledgers.STOPPED
+  )
+  assert time_ledgers.read_all(run_dir)[0].ended == 'stopped'
+
+
 def test_a_newer_writing_replaces_the_older_and_no_other_attempts(
     tmp_path, monkeypatch
 ):

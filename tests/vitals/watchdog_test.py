@@ -136,6 +136,7 @@ def test_time_lost_in_a_hang_is_booked_as_hung(tmp_path):
   with watched.ledger.span('step'):
     assert watched.ended.wait(10)
   (books,) = time_ledgers.read_all(watched.run_dir)
+  assert books.ended == time_ledgers.HUNG
   assert books.seconds['hung'] >= 0.3
   assert books.seconds['step'] < 0.3
 

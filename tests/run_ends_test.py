@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The books of a run say how it ended."""
+
+import contextlib
+
+import pytest
+
+from t5wild import run_dir as run_dir_lib
+from t5wild import run_ends
+from t5wild import training_plan
+from t5wild.trainer import preemption
+from t5wild.vitals import goodput
+from t5wild.vitals import time_ledgers
+from t5wild.vitals import watchdog as watchdog_lib
+
+
+@pytest.mark.parametrize(
+    ('error', 'ended'),
+    [
+        (None, 'done'),
+        (preemption.Preempted(3), 'stopped'),
+        (preemption.Preempted(3, by_keyboard=True), 'stopped'),
+        (KeyboardInterrupt(), 'stopped'),
+        (training_plan.BadPlanError('total_steps'), 'refused'),
+        (RuntimeError('of a device'), 'failed'),
+    ],
+)
+def test_the_books_say_how_a_run_ended(tmp_path, error, ended):
+  run_dir = run_dir_lib.RunDir(str(tmp_path))
+  watchdog = watchdog_lib.Watchdog(run_dir, ledger=goodput.Ledger())
+  with (
+      contextlib.suppress(BaseException),
+      watchdog,
+      run_ends.told_to(watchdog),
+  ):
+    if error is not None:
+      raise error
+  (attempt,) = time_ledgers.read_all(run_dir)
+  assert attempt.ended == ended
