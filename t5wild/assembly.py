@@ -92,7 +92,8 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
           state_shape=states.global_train_state_shape,
           batch=data.abstract_batch(),
       )
-      initial = _first_state(plan, states, init_rng, ahead=ahead)
+      make = initializer.booked(states.from_scratch, ledger)
+      initial = _first_state(plan, states, init_rng, make=make, ahead=ahead)
       if initial.dataset_state is not None:
         data.reader.load_state_dict(initial.dataset_state)
       trainer = make_trainer(initial.train_state)
@@ -136,6 +137,7 @@ def _first_state(
     states,
     rng,
     *,
+    make,
     ahead: compile_ahead.CompileAhead,
 ) -> initialize.InitialState:
 
@@ -149,7 +151,7 @@ def _first_state(
       partitioner=plan.partitioner,
       train_state_shape=states.global_train_state_shape,
       train_state_axes=states.train_state_axes,
-      init_fn=states.from_scratch,
+      init_fn=make,
       rng=rng,
       when_checked=when_checked,
   )
@@ -349,13 +351,11 @@ class _Session:
       return
     with self._ledger.span('compile'):
       seconds = ahead.finish(self._trainer)
-    self._metrics.write_scalars(
-        self._first_step,
-        {
-            'timing/compile_seconds': seconds,
-            'timing/init_or_restore_seconds': self._ledger.seconds()['restore'],
-        },
-    )
+    booked = self._ledger.seconds()
+    self._metrics.write_scalars(self._first_step, {
+        'timing/compile_seconds': seconds,
+        'timing/init_or_restore_seconds': booked['init'] + booked['restore'],
+    })  # fmt: skip
 
   def _make_evaluators(self) -> dict[actions_lib.ActionMode, Any]:
     modes = actions_lib.ActionMode

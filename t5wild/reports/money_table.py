@@ -19,6 +19,7 @@ _LABELS = {
     'log': ('logging', '#8c98a4'),
     'startup': ('startup', '#c9772f'),
     'compile': ('compiling', '#d98f4e'),
+    'init': ('first state', '#e0a56a'),
     'restore': ('first state or restore', '#e6b17e'),
     'finish': ('finishing', '#a3adb8'),
     time_spent.AGAIN: ('steps done again', '#c0392b'),

@@ -91,6 +91,20 @@ class TrainStateInitializer:
     return make(init_rng)
 
 
+def booked(make: Callable[[jax.Array], Any], ledger: Any):
+  """`make`, saying so before, with its time booked as `init`."""
+
+  def make_first_state(rng: jax.Array):
+    logging.info(
+        'Compiling and making the first state; without a compilation cache '
+        'this takes a while ...'
+    )
+    with ledger.span('init'):
+      return jax.block_until_ready(make(rng))
+
+  return make_first_state
+
+
 def make_rngs(
     seed: int | None, *, use_hardware_rng: bool
 ) -> tuple[jax.Array, jax.Array]:

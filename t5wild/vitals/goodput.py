@@ -13,7 +13,8 @@ from t5wild.vitals import records as records_lib
 KINDS = (
     'startup',  # imports, configuration, device and process start
     'compile',
-    'restore',  # or the first initialisation
+    'init',  # compiling and making a first state from scratch
+    'restore',
     'data_wait',  # the loop waits for its next batch
     'step',  # dispatching a step, and waiting for the device
     'log',

@@ -12,8 +12,8 @@ from t5wild.vitals import time_ledgers
 LOST = 'lost_work'  # steps that a later attempt made again
 DOWN = 'down'  # between two attempts
 _ORDER = (
-    'step', LOST, goodput.HUNG, DOWN, 'startup', 'restore', 'compile',
-    'data_wait', 'evaluate', 'save', 'log', 'finish', goodput.OTHER,
+    'step', LOST, goodput.HUNG, DOWN, 'startup', 'init', 'restore',
+    'compile', 'data_wait', 'evaluate', 'save', 'log', 'finish', goodput.OTHER,
 )  # fmt: skip
 _SECONDS_PER_HOUR = 3600.0
 # Books are written each second; so old, their process is gone.
@@ -21,7 +21,7 @@ _SILENT_SECONDS = 30.0
 _KILLED = 'cut off'
 _GOES_ON = 'going on'
 # What an attempt does before its first step.
-_BEFORE_STEPS = ('startup', 'restore', 'compile')
+_BEFORE_STEPS = ('startup', 'init', 'restore', 'compile')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

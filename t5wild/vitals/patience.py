@@ -15,6 +15,7 @@ _OF_STEPS = frozenset({'step', 'data_wait', 'log', 'other'})
 # worse than seeing a hang late. A run that knows better says so.
 PHASE_SECONDS = {
     'startup': 1800.0,
+    'init': 7200.0,
     'restore': 7200.0,
     'compile': 7200.0,
     'first_steps': 1800.0,  # before there is a median
