@@ -31,6 +31,16 @@ def default_folder() -> pathlib.Path:
   return pathlib.Path(base) / 't5wild' / 'compilation'
 
 
+def folder() -> str | None:
+  """The folder that is asked for, there or not; None when the cache is off."""
+  chosen = os.environ.get(_ENVIRONMENT, '')
+  if chosen.lower() == 'off':
+    return None
+  return jax.config.jax_compilation_cache_dir or str(
+      pathlib.Path(chosen) if chosen else default_folder()
+  )
+
+
 def _count(event: str, **_) -> None:
   if event in _EVENTS:
     _counts[_EVENTS[event]] += 1
@@ -43,22 +53,20 @@ def start() -> str | None:
     The folder in use, or None when it is off or cannot be written; an
     unwritable folder is a warning, never the end of a run.
   """
-  chosen = os.environ.get(_ENVIRONMENT, '')
-  if chosen.lower() == 'off':
+  asked = folder()
+  if asked is None:
     return None
-  folder = jax.config.jax_compilation_cache_dir
-  if not folder:
-    folder = str(pathlib.Path(chosen) if chosen else default_folder())
+  if not jax.config.jax_compilation_cache_dir:
     try:
-      pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+      pathlib.Path(asked).mkdir(parents=True, exist_ok=True)
     except OSError as error:
       logging.warning(
           'No compilation cache: %s cannot be made (%s). Every start compiles '
           'anew; name a writable node-local folder in %s to change that.',
-          folder, error, _ENVIRONMENT,
+          asked, error, _ENVIRONMENT,
       )
       return None
-    jax.config.update('jax_compilation_cache_dir', folder)
+    jax.config.update('jax_compilation_cache_dir', asked)
     jax.config.update('jax_compilation_cache_max_size', MAX_BYTES)
     jax.config.update(
         'jax_persistent_cache_min_compile_time_secs', _MIN_COMPILE_SECONDS
@@ -66,7 +74,7 @@ def start() -> str | None:
   if not _counts:
     _counts.update(hits=0, misses=0)
     jax.monitoring.register_event_listener(_count)
-  return folder
+  return asked
 
 
 def counts() -> dict[str, int]:

@@ -182,7 +182,7 @@ def _peak(dtype: str) -> float | None:
     # Virtual CPU devices share the cores that the measured peak is of; several
     # processes on one machine share them too, which no process can see. CPUs
     # compute bfloat16 products by way of float32.
-    return xla_peak.measure_matmul_flops_per_second()
+    return xla_peak.highest_matmul_flops_per_second()
   chip = hardware.chip_of(device.device_kind)
   try:
     return chip.peak(dtype) * jax.device_count() if chip else None
