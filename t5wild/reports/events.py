@@ -11,6 +11,7 @@ import numpy as np
 
 from t5wild.reports import history as history_lib
 from t5wild.reports import redaction
+from t5wild.reports import restarts
 
 # Kinds in the order of the timeline's rows, with words for one of them.
 KINDS = {
@@ -32,6 +33,30 @@ _EVALUATE = r'.+/timing/evaluate_seconds'
 _EXIT = 'supervisor/exit/'
 _NO_FAULTS = ('done', 'preempted', 'stopped')
 _HANG = 'watchdog/hang'
+_EXITS = {
+    'done': 'a process is done',
+    'preempted': 'a process was told to stop, and has saved its state',
+    'stopped': 'a person stopped the run',
+    'user_error': 'the command, the recipe or its code was refused',
+    'non_finite': 'a process ended at numbers that are not finite',
+    'save_error': 'the state could not be saved',
+    'hang': 'a process hung and was ended',
+    'out_of_memory': 'a process had no memory left',
+    'device': 'a device failed',
+    'data': 'the training data could not be read',
+    'file_system': 'the file system failed',
+    'port': "the coordinator's port was taken",
+    'lost_peer': 'a process lost another one',
+    'killed': 'a process was killed',
+    'unknown': 'a process failed',
+}
+_WORDS = {
+    'supervisor/attempt': 'the supervisor starts an attempt',
+    'supervisor/detected': 'the supervisor saw a failure',
+    'supervisor/restart': 'the supervisor restarts the run',
+    'supervisor/stopped': 'the supervisor stops',
+    _HANG: 'the watchdog saw a hang',
+}
 _MAX_OF_A_KIND = 300
 
 
@@ -78,7 +103,7 @@ def thinned(events: Sequence[Event]) -> list[Event]:
 
 def _starts(history: history_lib.History) -> list[Event]:
   events = []
-  for number, start in enumerate(history.starts):
+  for number, start in enumerate(restarts.starts(history)):
     text = f'starts at step {start.step:,}'
     if number:
       text = f'restart {number}, goes on from step {start.step:,}'
@@ -145,11 +170,20 @@ def is_fault(name: str) -> bool:
   return name == _HANG
 
 
+def _said(name: str) -> str:
+  """An event's name as a person says it."""
+  if name.startswith(_EXIT):
+    kind = name.removeprefix(_EXIT)
+    return _EXITS.get(kind, f'a process ended ({kind.replace("_", " ")})')
+  words = name.replace('_', ' ').replace('/', ' ')
+  return _WORDS.get(name, words)
+
+
 def read_recorded(history: history_lib.History) -> list[Event]:
   """What events.jsonl holds."""
   events = []
   for record in history.events:
-    what = record.name.replace('_', ' ')
+    what = _said(record.name)
     said = redaction.redacted(record.text) or f'{record.value:.6g}'
     if not record.text and record.unit:
       said += f' {record.unit}'

@@ -16,6 +16,7 @@ from t5wild.reports import episodes
 from t5wild.reports import events as events_lib
 from t5wild.reports import history as history_lib
 from t5wild.reports import panels
+from t5wild.reports import restarts as restarts_lib
 
 LEVELS = ('bad', 'warning', 'note')
 _SLOW = 0.7  # of the run's median throughput
@@ -141,7 +142,8 @@ def _faults(history: history_lib.History) -> list[Finding]:
     findings.append(
         Finding(
             level='bad',
-            text=f'{name.capitalize()}{often} at step {last.step:,}: {said}',
+            text=f'{name[:1].upper()}{name[1:]}{often} at step '
+            f'{last.step:,}: {said}',
             step=last.step,
         )
     )
@@ -219,7 +221,7 @@ def _diverged(history: history_lib.History) -> list[Finding]:
 
 
 def _restarts(history: history_lib.History) -> list[Finding]:
-  restarts = history.starts[1:]
+  restarts = restarts_lib.starts(history)[1:]
   if not restarts:
     return []
   again = sum(start.num_steps_again for start in restarts)
@@ -229,7 +231,8 @@ def _restarts(history: history_lib.History) -> list[Finding]:
   return [
       Finding(
           level='warning' if again else 'note',
-          text=f'{text}{more}; {again:,} updates were done twice.',
+          text=f'{text}{more}; {_count(again, "update")} '
+          f'{"was" if again == 1 else "were"} done twice.',
           step=restarts[0].step,
       )
   ]

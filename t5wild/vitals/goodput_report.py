@@ -111,7 +111,7 @@ def make_report(
       ),
       num_failures=_num_failures(attempts, failed, causes),
       lost_steps=sum(a.step - a.first_step for a in attempts) - sum(useful),
-      steps=attempts[-1].step,
+      steps=next((a.step for a in reversed(attempts) if a.step), 0),
       up_seconds=sum(sum(a.seconds.values()) for a in attempts),
       recovery_seconds=recovery,
       price_per_device_hour=price_per_device_hour,
@@ -144,9 +144,10 @@ def _useful_steps(attempts: Sequence[time_ledgers.Attempt]) -> list[int]:
   for attempt in reversed(attempts):
     end = attempt.step if until is None else min(attempt.step, until)
     useful.append(max(0, end - attempt.first_step))
-    until = (
-        attempt.first_step if until is None else min(until, attempt.first_step)
-    )
+    # One that made none has none again, and may not know where it began.
+    if attempt.step > attempt.first_step:
+      first = attempt.first_step
+      until = first if until is None else min(until, first)
   return useful[::-1]
 
 

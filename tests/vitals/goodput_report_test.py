@@ -104,6 +104,25 @@ def test_failures_are_counted_by_their_causes_and_stops_are_none(tmp_path):
   assert 'mean time between failures' in text
 
 
+def test_an_attempt_that_ended_before_it_had_a_state_loses_no_work():
+  attempts = [_attempt(0, 0, 100), _attempt(200, 0, 0)]
+  report = goodput_report.make_report(attempts)
+  assert (report.steps, report.lost_steps) == (100, 0)
+  report = goodput_report.make_report([*attempts, _attempt(400, 90, 120)])
+  assert (report.steps, report.lost_steps) == (120, 10)
+
+
+def test_steps_before_a_return_to_the_beginning_stay_lost():
+  report = goodput_report.make_report(
+      [_attempt(0, 0, 10), _attempt(200, 0, 20), _attempt(400, 20, 30)]
+  )
+  assert report.lost_steps == 10
+  report = goodput_report.make_report(
+      [_attempt(0, 0, 10), _attempt(200, 5, 9), _attempt(400, 0, 30)]
+  )
+  assert report.lost_steps == 14
+
+
 def test_ends_in_order_are_no_failures():
   report = goodput_report.make_report(
       [

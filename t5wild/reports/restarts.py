@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How far a run was when it was started again, by its books where it has them.
+
+Records end at the last `stats_period`; the books of time are a second old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+
+from t5wild import run_dir as run_dir_lib
+from t5wild.reports import history as history_lib
+from t5wild.vitals import time_ledgers
+
+
+def starts(history: history_lib.History) -> Sequence[history_lib.Start]:
+  """The starts of a run, with the furthest step before each."""
+  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  # A run that began before there were books has some processes without.
+  if len(attempts) < len(history.starts):
+    return history.starts
+  return [_by_books(start, attempts) for start in history.starts]
+
+
+def _by_books(
+    start: history_lib.Start, attempts: Sequence[time_ledgers.Attempt]
+) -> history_lib.Start:
+  if start.last_step_before is None:
+    return start
+  # The newest is the one that starts; one that ended before it had a state
+  # knows no step.
+  begun = [attempt for attempt in attempts if attempt.start <= start.seconds]
+  steps = [attempt.step for attempt in begun[:-1] if attempt.step]
+  if not steps:
+    return start
+  return dataclasses.replace(
+      start, last_step_before=max(start.last_step_before, steps[-1])
+  )
