@@ -97,12 +97,16 @@ class Speed:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Comparison:
-  """All that is told of some runs; the first is held against the others."""
+  """All that is told of some runs; the first is held against the others.
+
+  `left_out` are names of runs that share nothing with the first.
+  """
 
   runs: Sequence[Run]
   curves: Sequence[CurveDifference]
   differences: Sequence[setting_differences.Difference]
   speeds: Sequence[Speed]
+  left_out: Sequence[str] = ()
 
 
 def read_run(
@@ -134,22 +138,25 @@ def names_of(paths: Sequence[str]) -> list[str]:
 
 
 def compare(runs: Sequence[Run]) -> Comparison:
-  """Compares runs with the first.
+  """Compares runs with the first that has something in common with another.
 
   Raises:
-    NothingInCommonError: a run shares no metric, or no step, with the first.
+    NothingInCommonError: no two runs share a metric at a common step.
   """
-  curves = []
-  for run in runs[1:]:
-    found = _curves(runs[0], run)
-    if not found:
-      raise NothingInCommonError(_nothing(runs[0], run))
-    curves += found
+  for first in runs[:-1]:
+    others = [run for run in runs if run is not first]
+    curves = {run.name: _curves(first, run) for run in others}
+    if any(curves.values()):
+      break
+  else:
+    raise NothingInCommonError(_nothing(*runs[:2]))
+  kept = [first, *(run for run in others if curves[run.name])]
   return Comparison(
-      runs=runs,
-      curves=curves,
-      differences=setting_differences.differences([r.texts for r in runs]),
-      speeds=[_speed(run) for run in runs],
+      runs=kept,
+      curves=[curve for found in curves.values() for curve in found],
+      differences=setting_differences.differences([r.texts for r in kept]),
+      speeds=[_speed(run) for run in kept],
+      left_out=[run.name for run in others if not curves[run.name]],
   )
 
 

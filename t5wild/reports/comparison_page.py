@@ -244,7 +244,7 @@ def _step(step: int | None) -> str:
 
 def _speeds(comparison: comparison_lib.Comparison) -> list[list[str]]:
   head = ['run', 'devices', 'tokens/s', 'tokens/s a device', 'MFU', 'goodput',
-          'tokens for 1 of money']  # fmt: skip
+          'tokens per unit of money']  # fmt: skip
   return [head] + [
       [
           speed.run,

@@ -121,6 +121,29 @@ def test_the_verdict_tells_what_arithmetic_explains(
   text = ' '.join(verdict.verdict(comparison_lib.compare(_runs(a, b))))
   assert ('expected from arithmetic' in text) == (is_expected is True)
   assert ('more than arithmetic explains' in text) == (is_expected is False)
+  # What is explained is not called unknown in the next sentence.
+  assert ('is not known without runs' in text) == (is_expected is not True)
+
+
+@pytest.mark.parametrize('place', [0, 1, 2])
+def test_a_run_of_another_task_is_left_out_with_a_sentence(
+    tmp_path, capsys, place
+):
+  paths = list(_twins(tmp_path, seed=1))
+  other = tmp_path / 'other'
+  other.mkdir()
+  (other / 'metrics.jsonl').write_text(
+      records_lib.to_line(records_lib.Record(1, 2.0, 0, 'x/y', 3.0))
+  )
+  paths.insert(place, other)
+  flags = ['--format=html,md,json', f'--output={tmp_path}/out']
+  assert compare.main([*map(str, paths), *flags]) == exit_codes.DONE.code
+  out = capsys.readouterr().out
+  assert out.startswith('other is left out: it has no metric at a common step')
+  assert 'b differs from a first at step 10' in out
+  value = json.loads((tmp_path / 'out.json').read_text())
+  assert [run['name'] for run in value['runs']] == ['a', 'b']
+  assert 'tokens per unit of money' in (tmp_path / 'out.md').read_text()
 
 
 def test_differences_come_most_telling_first(tmp_path):
