@@ -12,11 +12,14 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import types
 from typing import Any
 
 from t5wild.compat import alias_table
+
+_NO_NAME = re.compile(r"cannot import name '(?P<name>\w+)'")
 
 
 def _tell_nobody(old: str, new: str) -> None:
@@ -65,6 +68,22 @@ class AliasModule(types.ModuleType):
     return sorted({
         *super().__dir__(), *self._table.aliases(name), *self._table.parts(name)
     })  # fmt: skip
+
+
+def advice(error: ImportError) -> str | None:
+  """What to do about `from MODULE import NAME`, where MODULE is of a table.
+
+  Python keeps nothing of what the module itself says of the name: its own
+  message ends in `(unknown location)`. None where it is no such error.
+  """
+  module = sys.modules.get(error.name or '')
+  found = _NO_NAME.match(str(error))
+  if not isinstance(module, AliasModule) or found is None:
+    return None
+  name = found['name']
+  if name in dir(module):  # It is there, and something else is wrong.
+    return None
+  return module._table.unknown_name(error.name, name)
 
 
 class _Loader(importlib.abc.Loader):

@@ -63,10 +63,13 @@ class AliasTable:
 
   def unknown_name(self, module: str, name: str) -> str:
     """Why a module has no such name here, and what to do."""
-    places = self.aliases(module)
+    whole = f'{module}.{name}'
+    if self.is_absent(whole):
+      return self.absent_module(whole)
+    known = sorted({*self.aliases(module), *self.parts(module)})
     return (
-        f'{module} has no {name!r} in t5wild{_hint(name, places)}\n'
-        f'  expected: one of {", ".join(sorted(places)) or "its modules"}.\n'
+        f'{module} has no {name!r} in t5wild{_hint(name, known)}\n'
+        f'  expected: one of {", ".join(known)}.\n'
         f'  do: {self.advice}'
     )
 

@@ -177,11 +177,7 @@ class _Visitor(ast.NodeVisitor):
     if name.startswith('__'):  # what every module has
       return None
     is_absent = t5x_alias.TABLE.is_absent(whole)
-    what = (
-        t5x_alias.TABLE.absent_module(whole)
-        if is_absent
-        else t5x_alias.TABLE.unknown_name(module, name)
-    )
+    what = t5x_alias.TABLE.unknown_name(module, name)
     self._fault('import' if is_absent else 'name', line, whole, what)
     return None
 

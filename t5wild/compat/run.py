@@ -14,6 +14,7 @@ import sys
 
 from t5wild import exit_codes
 from t5wild import vocabulary_files
+from t5wild.compat import alias_modules
 from t5wild.compat import install
 
 _USAGE = """usage: t5wild run [--vocab_dir DIR] SCRIPT.py [arguments]
@@ -41,14 +42,24 @@ def main(argv: Sequence[str]) -> int | None:
     return exit_codes.BAD_CONFIG.code
   install.install()
   sys.argv = arguments
+  try:
+    _run(arguments[0], is_module=is_module)
+  except ImportError as error:
+    advice = alias_modules.advice(error)
+    if advice:
+      error.add_note(advice)  # Python prints it below the traceback.
+    raise
+  return exit_codes.DONE.code
+
+
+def _run(name: str, *, is_module: bool) -> None:
+  """Runs what Python runs for `python -m NAME` or `python NAME`."""
   if is_module:
     sys.path.insert(0, os.getcwd())
-    runpy.run_module(arguments[0], run_name='__main__', alter_sys=True)
+    runpy.run_module(name, run_name='__main__', alter_sys=True)
   else:
-    # What Python does for `python SCRIPT.py`.
-    sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
-    runpy.run_path(arguments[0], run_name='__main__')
-  return exit_codes.DONE.code
+    sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+    runpy.run_path(name, run_name='__main__')
 
 
 def _take_vocab_dir(arguments: list[str]) -> str | None:

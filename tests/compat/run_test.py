@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`t5wild run` runs a user's script as Python does, with T5X's names."""
 
+import os
 import subprocess
 import sys
 
@@ -18,10 +19,10 @@ sys.exit(my_part.CODE)
 """
 
 
-def _run(*arguments, cwd):
+def _run(*arguments, cwd, env=None):
   return subprocess.run(
       [sys.executable, '-m', 't5wild.cli', 'run', *arguments],
-      capture_output=True, text=True, check=False, cwd=cwd,
+      capture_output=True, text=True, check=False, cwd=cwd, env=env,
   )
 
 
@@ -76,3 +77,57 @@ def test_a_folder_of_vocabularies_is_the_scripts_too(folder, spelling):
   assert done.stdout == f"{folder / 'here'} ['--x']\n", done.stderr
   done = _run('--vocab_dir=absent', 'tell.py', cwd=folder)
   assert 'expected a folder' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ('line', 'words'),
+    [
+        (
+            'from t5x.models import EncoderDecodrModel',
+            ["t5x.models has no 'EncoderDecodrModel' in t5wild; did you mean "
+             "'EncoderDecoderModel'?", '  expected: one of ', '  do: '],
+        ),
+        (
+            'from t5x import modles',
+            ["t5x has no 'modles' in t5wild; did you mean 'models'?",
+             '  expected: one of ', 'utils', '  do: '],
+        ),
+        ('from t5x import export', ["No module named 't5x.export' in t5wild: "]),
+        (
+            'from t5.data import preprocesors',
+            ["t5.data has no 'preprocesors' in t5wild; did you mean "
+             "'preprocessors'?"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_not_there_is_told_with_advice(folder, line, words):
+  # In a module that the script imports, as it mostly is; and T5's are ours.
+  (folder / 'my_part.py').write_text(f'{line}\n')
+  (folder / 'my_script.py').write_text('import my_part\n')
+  done = _run(
+      'my_script.py', cwd=folder, env={**os.environ, 'T5WILD_HIDE_T5': '1'}
+  )
+  assert done.returncode == 1
+  _, traceback, told = done.stderr.partition('cannot import name')
+  assert traceback, done.stderr
+  for each in words:
+    assert each in told
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        'from json import nosuch', 'import nosuch',
+        'raise ImportError', 'raise ImportError("no", name="t5x")',
+    ],
+)  # fmt: skip
+def test_an_import_that_is_none_of_ours_fails_as_python_has_it(
+    folder, monkeypatch, line
+):
+  (folder / 'my_script.py').write_text(f'{line}\n')
+  monkeypatch.setattr(sys, 'path', [*sys.path])
+  monkeypatch.setattr(sys, 'argv', [])
+  monkeypatch.setattr(run.install, 'install', lambda: None)
+  with pytest.raises(ImportError) as raised:
+    run.main([str(folder / 'my_script.py')])
+  assert not hasattr(raised.value, '__notes__')
