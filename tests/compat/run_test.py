@@ -92,7 +92,7 @@ def test_a_folder_of_vocabularies_is_the_scripts_too(folder, spelling):
             ["t5x has no 'modles' in t5wild; did you mean 'models'?",
              '  expected: one of ', 'utils', '  do: '],
         ),
-        ('from t5x import export', ["No module named 't5x.export' in t5wild: "]),
+        ('from t5x import export', ["No module named 't5x.export' in t5wild"]),
         (
             'from t5.data import preprocesors',
             ["t5.data has no 'preprocesors' in t5wild; did you mean "
