@@ -157,10 +157,20 @@ def state_of(
     *,
     is_running: bool,
     now: float,
+    step: int | None = None,
 ) -> str:
-  """How far the run is, and whether it goes on, in one line."""
+  """How far the run is, and whether it goes on, in one line.
+
+  Args:
+    history: the run's numbers.
+    texts: its configuration.
+    is_running: whether it goes on.
+    now: wall clock.
+    step: where it is; None = as far as records tell.
+  """
+  step = history.last_step if step is None else step
   of = f' of {texts.total_steps:,}' if texts.total_steps is not None else ''
-  where = f'step {history.last_step:,}{of}'
+  where = f'step {step:,}{of}'
   ago = findings_lib.duration(max(0.0, now - history.last_seconds))
   if is_running:
     return f'running: {where}, last record {ago} ago'
@@ -229,7 +239,9 @@ def _recent(values: np.ndarray, *, of_many: bool) -> float:
 
 def _clock(history: history_lib.History) -> np.ndarray:
   """Steps and hours since the first record, both increasing."""
-  longest = max(history.clocks, key=lambda c: len(c.steps))
+  # Where nothing but a start is recorded, by what that wrote.
+  clocks = history.clocks or tuple(history.columns.values())
+  longest = max(clocks, key=lambda c: len(c.steps))
   series = history_lib.in_order_of_steps(longest)
   rows = np.unique(
       np.linspace(0, len(series.steps) - 1, _CLOCK_POINTS).round().astype(int)

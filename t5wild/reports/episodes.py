@@ -138,6 +138,8 @@ def silences(history: history_lib.History) -> list[Silence]:
   Held against the run's usual ones: ten times their 90th percentile, and a
   minute.
   """
+  if not history.clocks:  # nothing but the records of a start
+    return []
   stamps = np.concatenate([c.seconds for c in history.clocks])
   steps = np.concatenate([c.steps for c in history.clocks])
   order = np.argsort(stamps, kind='stable')

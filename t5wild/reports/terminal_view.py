@@ -98,7 +98,10 @@ def _parts(now: Now, width: int) -> list[Any]:
 
   parts: list[Any] = [text.Text(now.name, style='bold')]
   if now.history is None:
-    parts.append(text.Text('nothing is recorded yet'))
+    told = 'nothing is recorded yet'
+    if step := _signed_step(now):
+      told += f'; step {step:,}'
+    parts.append(text.Text(told))
   else:
     parts += _progress(now, width)
     parts.append(_curves(now.history, width))
@@ -115,8 +118,11 @@ def _progress(now: Now, width: int) -> list[Any]:
 
   history, texts = now.history, now.texts
   is_running = contents_lib.is_alive(history, texts, now=now.seconds)
+  step = history.last_step
+  if is_running:
+    step = max(step, _signed_step(now))
   state = contents_lib.state_of(
-      history, texts, is_running=is_running, now=now.seconds
+      history, texts, is_running=is_running, now=now.seconds, step=step
   )
   left = seconds_left(history, texts.total_steps) if is_running else None
   if left is not None:
@@ -130,7 +136,7 @@ def _progress(now: Now, width: int) -> list[Any]:
     bar.add_row(
         progress_bar.ProgressBar(
             total=texts.total_steps,
-            completed=min(history.last_step, texts.total_steps),
+            completed=min(step, texts.total_steps),
             width=min(width - 1, 80),
         )
     )
@@ -151,13 +157,20 @@ def _curves(history: history_lib.History, width: int) -> Any:
     kind = next(kind for kind in panels.KINDS if kind.key == key)
     for name in panels.chosen_names(history, kind)[:2]:
       if rows < _CURVES:
-        grid.add_row(*_row(history, key, name, room))
+        grid.add_row(
+            *_row(history, key, name, label_room=width // 3, room=room)
+        )
         rows += 1
   return grid
 
 
 def _row(
-    history: history_lib.History, key: str, name: str, room: int
+    history: history_lib.History,
+    key: str,
+    name: str,
+    *,
+    label_room: int,
+    room: int,
 ) -> list[Any]:
   from rich import text
 
@@ -175,7 +188,7 @@ def _row(
   curve = text.Text(line, style='cyan')
   curve.highlight_words([sparkline.NOT_FINITE], style='bold red')
   return [
-      _label(name),
+      _clipped(_label(name), label_room),
       text.Text(told.strip(), style='' if np.isfinite(value) else 'bold red'),
       curve,
   ]
@@ -192,8 +205,44 @@ def _label(name: str) -> str:
   return name
 
 
+def _clipped(label: str, room: int) -> str:
+  """A label that fits, without its middle: its last part is the metric."""
+  if len(label) <= room:
+    return label
+  _, slash, last = label.rpartition('/')
+  tail = f'{slash}{last}'
+  if len(tail) + 2 > room:  # not even a letter of the head
+    return f'…{label[len(label) - room + 1 :]}'
+  return f'{label[: room - len(tail) - 1]}…{tail}'
+
+
 def _short(unit: str) -> str:
   return unit.replace('/second', '/s').replace('seconds', 's')
+
+
+def _newest_signs(now: Now) -> list[heartbeats.Heartbeat]:
+  newest = max((sign.attempt for sign in now.signs), default=0)
+  return [sign for sign in now.signs if sign.attempt == newest]
+
+
+def _signed_step(now: Now) -> int:
+  """The step of the slowest process, as its signs tell; 0 without any.
+
+  Records come each `stats_period`, signs each second.
+  """
+  return min((sign.step for sign in _newest_signs(now)), default=0)
+
+
+def _has_finished(now: Now, signs: Sequence[heartbeats.Heartbeat]) -> bool:
+  """Whether the processes came to their end in order, and no new ones run."""
+  if now.history is None:
+    return False
+  newest = max(sign.seconds for sign in signs)
+  if now.history.ended is not None:
+    return newest < now.history.ended + _SILENT_SECONDS
+  return now.seconds - newest > _SILENT_SECONDS and contents_lib.is_done(
+      now.history, now.texts
+  )
 
 
 def _processes(now: Now) -> list[Any]:
@@ -201,10 +250,11 @@ def _processes(now: Now) -> list[Any]:
 
   if not now.signs:
     return []
-  newest = max(sign.attempt for sign in now.signs)
-  signs = [sign for sign in now.signs if sign.attempt == newest]
+  signs = _newest_signs(now)
   phases = ', '.join(sorted({sign.phase for sign in signs}))
   count = f'{len(signs)} processes' if len(signs) > 1 else '1 process'
+  if _has_finished(now, signs):
+    return [text.Text(f'\n{count}, finished')]
   lines = [text.Text(f'\n{count}, in {phases}')]
   slowest = slowest_process(signs)
   if slowest and len(signs) > 1:

@@ -14,6 +14,7 @@ from rich import console as rich_console
 
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
+from t5wild.reports import contents as contents_lib
 from t5wild.reports import history as history_lib
 from t5wild.reports import live_page
 from t5wild.reports import record_columns
@@ -83,6 +84,62 @@ def test_the_slowest_process_is_named_and_so_is_one_that_is_behind(tmp_path):
       'process 2 on host-2 (pid 7) is behind',
   ):  # fmt: skip
     assert text in shown, text
+
+
+def _shown(now, *, width=100):
+  console = rich_console.Console(width=width, record=True, file=io.StringIO())
+  console.print(terminal_view.view(now, width=width))
+  return console.export_text()
+
+
+def test_the_process_of_a_finished_run_is_finished(tmp_path):
+  made_runs.make_run(tmp_path, num_steps=400, period=10)
+  run = run_dir_lib.RunDir(str(tmp_path))
+  ended = history_lib.read_history(run.path).ended
+  sign = _heartbeat(0, step=400, seconds=0.5, at=ended + 1)
+  heartbeats.write(run, dataclasses.replace(sign, phase='other'))
+  shown = _shown(watch.Watcher(run.path).look())
+  assert '1 process, finished' in shown and 'in other' not in shown
+  # Extended: the next process gives signs and has no record yet.
+  heartbeats.write(run, dataclasses.replace(sign, seconds=ended + 90))
+  assert '1 process, in step' in _shown(watch.Watcher(run.path).look())
+
+
+def test_between_records_the_step_is_that_of_the_signs_of_life(tmp_path):
+  run = run_dir_lib.RunDir(str(tmp_path))
+  for name, value in (('compile', 12.0), ('init_or_restore', 3.0)):
+    record = records_lib.Record(
+        0, 1000.0, 0, f'train/timing/{name}_seconds', value, 'seconds'
+    )
+    with open(run.metrics_jsonl, 'a', encoding='utf-8') as file:
+      file.write(records_lib.to_line(record))
+  (tmp_path / 'operative_config.gin').write_text('TRAIN_STEPS = 60\n')
+  heartbeats.write(run, _heartbeat(0, step=17, seconds=0.5, at=1009.0))
+  look = watch.Watcher(run.path).look()
+  assert 'running: step 17 of 60' in _shown(
+      dataclasses.replace(look, seconds=1010.0)
+  )
+  bare = dataclasses.replace(look, history=None, texts=None)
+  assert 'nothing is recorded yet; step 17' in _shown(bare)
+  # A report can be made of it, too.
+  assert contents_lib.read_contents(run.path).clock.shape[1] == 1
+
+
+@pytest.mark.parametrize(
+    ('label', 'room', 'shown'),
+    [
+        ('loss', 20, 'loss'),
+        ('inference_eval/special_memory/accuracy', 20, 'inference_…/accuracy'),
+        ('a/nonpadding_tokens_per_second', 10, '…er_second'),
+        ('no_parts_at_all', 6, '…t_all'),
+        ('ab/cd', 4, '…/cd'),
+    ],
+)
+def test_a_label_too_long_loses_its_middle_and_keeps_the_metric(
+    label, room, shown
+):
+  assert terminal_view._clipped(label, room) == shown
+  assert len(shown) <= room
 
 
 def test_shown_once_it_tells_progress_curves_and_findings(
