@@ -52,7 +52,7 @@ def verdict(comparison: comparison_lib.Comparison) -> list[str]:
   for name in comparison.left_out:
     lines.append(
         f'{name} is left out: it has no metric at a common step with '
-        f'{comparison.runs[0].name}, as runs of different tasks have none.'
+        f'{comparison.runs[0].name} (another task, or another stats_period?).'
     )
   for run in comparison.runs[1:]:
     mine = [c for c in comparison.curves if c.run == run.name]
