@@ -127,7 +127,7 @@ def paths() -> list[str]:
 
 def register() -> None:
   """Lets our reader and gin's own find T5X's paths, once."""
-  reader.register_source(text_of)
+  reader.register_source(text_of, paths=paths)
   gin.config.register_file_reader(_open, _is_served)
 
 

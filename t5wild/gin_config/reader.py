@@ -18,11 +18,13 @@ from typing import Any
 
 from gin import config_parser
 
+from t5wild.gin_config import folder_names
 from t5wild.gin_config import module_search
 from t5wild.gin_config import texts
 
 COMMAND_LINE = 'command line'
 _SOURCES: list[Callable[[str], str | None]] = []
+_PATHS_OF_SOURCES: list[Callable[[], Sequence[str]]] = []
 
 
 class GinError(ValueError):
@@ -158,14 +160,21 @@ def gin_root() -> pathlib.Path:
   return installed if installed.is_dir() else package.parent / 'gin'
 
 
-def register_source(source: Callable[[str], str | None]) -> None:
+def register_source(
+    source: Callable[[str], str | None],
+    *,
+    paths: Callable[[], Sequence[str]] = tuple,
+) -> None:
   """Adds gin files that lie on no disk: path as written -> text or None.
 
   Sources are asked last, after the working directory, the search paths, our
-  own gin files and importable packages.
+  own gin files and importable packages. `paths` gives what they have, of which
+  the close ones are offered where a path is wrong.
   """
   if source not in _SOURCES:
     _SOURCES.append(source)
+  if paths not in _PATHS_OF_SOURCES:
+    _PATHS_OF_SOURCES.append(paths)
 
 
 def find_file(
@@ -180,7 +189,7 @@ def find_file(
     return path
   folders = ['', *search_paths, str(gin_root())]
   if os.path.isabs(path):
-    folders = ['']
+    folders = [os.path.dirname(path)]
   for folder in folders:
     candidate = os.path.join(folder, path)
     if os.path.isfile(candidate):
@@ -343,16 +352,17 @@ def _no_such_file(
     path: str, *, folders: Sequence[str], place: Place | None
 ) -> GinError:
   known = [str(p.relative_to(gin_root())) for p in gin_root().rglob('*.gin')]
+  known += [each for paths in _PATHS_OF_SOURCES for each in paths()]
   # Beside the file that was asked for: a whole tree may be a whole disk.
   asked = os.path.dirname(path)
   for folder in folders:
     beside = pathlib.Path(folder, asked)
     known += [os.path.join(asked, p.name) for p in beside.glob('*.gin')]
-  looked = ', '.join(repr(folder or os.getcwd()) for folder in folders)
   where = f'{place}\n  ' if place else ''
   return GinError(
       f'{where}there is no gin file {path!r}{did_you_mean(path, known)}\n'
-      f'  expected: a file in one of {looked}, or in an importable package.\n'
+      f'  expected: a file in one of {folder_names.describe(folders)}, or in '
+      'an importable package.\n'
       '  do: mend the path, or add its folder with --gin_search_paths=FOLDER.'
   )
 

@@ -141,6 +141,33 @@ def test_a_path_that_t5x_has_not_is_not_served(served):
     reader.find_file('t5x/examples/t5/t5_1_1/smal.gin')
 
 
+@pytest.mark.parametrize(
+    ('asked', 'closest'),
+    [
+        ('t5x/examples/t5/t5_1_1/smal.gin', 't5x/examples/t5/t5_1_1/small.gin'),
+        ('t5x/examples/t5/mt5/bas.gin', 't5x/examples/t5/mt5/base.gin'),
+        ('t5x/configs/runs/finetun.gin', 't5x/configs/runs/finetune.gin'),
+        ('models/t5_1_1/smal.gin', 'models/t5_1_1/small.gin'),
+        (
+            'third_party/py/t5x/contrib/gpu/t5/byt5/smal.gin',
+            't5x/contrib/gpu/t5/byt5/small.gin',
+        ),
+    ],
+)
+def test_a_mistyped_path_is_told_the_closest_one_first(
+    asked, closest, tmp_path, monkeypatch
+):
+  monkeypatch.setattr(reader, '_SOURCES', [])
+  monkeypatch.setattr(reader, '_PATHS_OF_SOURCES', [])
+  monkeypatch.setattr(gin_files.gin.config, 'register_file_reader', print)
+  gin_files.register()
+  file = tmp_path / 'recipe.gin'
+  file.write_text(f'include {asked!r}\n')
+  with pytest.raises(reader.GinError) as raised:
+    reader.read_file(str(file))
+  assert f'no gin file {asked!r}; did you mean {closest!r}' in str(raised.value)
+
+
 def test_a_file_of_the_working_directory_comes_first(served, tmp_path):
   own = tmp_path / 't5x/examples/t5/t5_1_1/small.gin'
   own.parent.mkdir(parents=True)
