@@ -173,7 +173,8 @@ def run(argv: Sequence[str]) -> int:
     return exit_codes.NON_FINITE.code
   except tuple(_ENDS) as error:
     print(command_line.message_of(error), file=sys.stderr)  # noqa: T201 -- the message is the product
-    return _ENDS[type(error)].code
+    # gin raises a class of its own, derived from the error's.
+    return next(e for kind, e in _ENDS.items() if isinstance(error, kind)).code
   except (ValueError, LookupError, OSError, TypeError) as error:
     if _ARGUMENTS_ARE_GOOD.is_set() and not isinstance(
         error, run_ends.FOR_THE_USER

@@ -162,12 +162,20 @@ def test_an_error_nobody_foresaw_is_not_taken_for_a_bad_config(monkeypatch):
 
 
 def _start_with(function, monkeypatch):
+  def call_as_gin_does(*args, **kwargs):
+    try:
+      return function(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 -- as gin does
+      gin_utils.augment_exception_message_and_reraise(
+          error, "\n  In call to configurable 'train'"
+      )
+
   monkeypatch.setattr(command_line, 'start_processes', lambda: None)
   monkeypatch.setattr(command_line, 'parse_gin', lambda **objects: None)
   monkeypatch.setattr(command_line, 'use_data_dirs', lambda: None)
   monkeypatch.setattr(train_module.compilation_cache, 'start', lambda: None)
   monkeypatch.setattr(
-      train_module.gin, 'get_configurable', lambda unused: function
+      train_module.gin, 'get_configurable', lambda unused: call_as_gin_does
   )
   monkeypatch.setattr(
       train_module, '_ARGUMENTS_ARE_GOOD', threading.Event()
