@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import contextlib
 import copy
 import dataclasses
+import importlib
 import os
 import sys
 import types
@@ -114,6 +115,8 @@ class _StandIns(recipe_modules.Modules):
       parts = name.split('.')
       for end in range(1, len(parts) + 1):
         module = '.'.join(parts[:end])
+        with contextlib.suppress(ImportError):  # t5x itself: a fork has more
+          importlib.import_module(module)
         if module not in sys.modules:
           sys.modules[module] = types.ModuleType(module)
           STAND_INS.add(module)
