@@ -231,7 +231,7 @@ class CheckpointManager:
     """Returns what begins to write, from copies where those are needed."""
     flat = self._staging.copy(self._transform(flat))
     if self._failures and jax.process_index() == 0:  # in vain at the failure
-      steps.delete_unfinished(self._shelf.path(step))
+      self._delete_unfinished(step)
     if step in self._shelf.all_steps():
       self._shelf.remove(step)
     return functools.partial(
@@ -287,11 +287,14 @@ class CheckpointManager:
         exc_info=error,
     )  # fmt: skip
     if jax.process_index() == 0:
-      try:
-        steps.delete_unfinished(self._shelf.path(save.step))
-      except OSError:
-        logging.exception('What the failed save left could not be removed')
+      self._delete_unfinished(save.step)
     self._report('save_failed', save, error=text)
+
+  def _delete_unfinished(self, step: int) -> None:
+    try:
+      steps.delete_unfinished(self._shelf.path(step))
+    except OSError:  # threads of the failed save may still be writing there
+      logging.exception('What the failed save left could not be removed')
 
   def _report(self, kind: str, save: _Save, *, error: str = '') -> None:
     self._tell(
@@ -375,21 +378,23 @@ class CheckpointManager:
         dtype=dtype,
         is_resuming=True,
     )
-    state = restoring.restore_state(path, request)
-    position = state_io.read_dataset_state(
+    return restoring.restore_state(path, request), state_io.read_dataset_state(
         path, process=jax.process_index(), count=jax.process_count()
     )
-    return state, position
 
   def close(self) -> None:
     """Waits for the save under way and gives threads and memory back."""
     self.wait()
-    self._checkpointer.close()
+    try:
+      self._checkpointer.close()
+    except (OSError, ValueError):
+      if not self._failures:
+        raise
+      logging.exception('Left over from the failed save, which was told')
     self._staging.clear()
 
 
 def _flat_state(train_state: PyTree) -> dict[str, Any]:
-  is_state = hasattr(train_state, 'state_dict')
-  return transforms.flatten(
-      train_state.state_dict() if is_state else train_state
-  )
+  if hasattr(train_state, 'state_dict'):
+    train_state = train_state.state_dict()
+  return transforms.flatten(train_state)
