@@ -18,6 +18,7 @@ from jaxtyping import Float, Num, Shaped
 
 from t5wild.networks import dot_product
 from t5wild.networks import layers
+from t5wild.networks import masks
 
 DType = Any
 
@@ -81,19 +82,11 @@ def make_decoder_mask(  # T5X's signature
     decoder_segment_ids: Num[Array, '*batch length'] | None = None,
 ) -> Num[Array, '*batch 1 length length']:
   """Makes a decoder's mask; `masks.make_decoder_mask` says of what."""
-  sight = make_causal_mask(decoder_target_tokens)
-  if decoder_causal_attention is not None:
-    prefix = decoder_causal_attention > 0
-    sight = jnp.logical_or(sight, make_attention_mask(prefix, prefix))
-  real = decoder_target_tokens > 0
-  same_example = None
-  if decoder_segment_ids is not None:
-    same_example = make_attention_mask(
-        decoder_segment_ids, decoder_segment_ids, jnp.equal
-    )
-  return combine_masks(
-      sight, make_attention_mask(real, real), same_example, dtype=dtype
-  )
+  return masks.make_decoder_mask(
+      decoder_target_tokens,
+      decoder_causal_attention=decoder_causal_attention,
+      decoder_segment_ids=decoder_segment_ids,
+  ).astype(dtype)
 
 
 def dot_product_attention(  # noqa: PLR0913 - T5X's signature
