@@ -199,6 +199,7 @@ class _Session:
         self._run_dir,
         total_steps=self._total_steps,
         is_writer=jax.process_index() == 0,
+        services=plan.sinks or (),
     )
     self._metrics = metrics_manager.MetricsManager(
         'train',

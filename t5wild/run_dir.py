@@ -71,6 +71,10 @@ class RunDir:
     """All records of process 0, one JSON object a line."""
     return self.join('metrics.jsonl')
 
+  def service_file(self, service: str, *names: str) -> str:
+    """What the client of a metrics service keeps, and its folder."""
+    return self.join('services', service, *names)
+
   @property
   def loss_curve_png(self) -> str:
     """Picture of the loss curves."""

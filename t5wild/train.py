@@ -33,6 +33,7 @@ from t5wild.vitals import watchdog
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
+_Factory = Callable[..., Any]
 # Errors that say all there is to say, and how the process ends.
 _ENDS = {
     manager.StateNotSavedError: exit_codes.DISK_FULL,
@@ -64,9 +65,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     actions: Mapping[str, Sequence[Any]] | None = None,
     train_eval_get_dataset_fn: Callable[..., Any] | None = None,
     run_eval_before_training: bool = False,
-    train_state_initializer_cls: Callable[
-        ..., Any
-    ] = initializer.TrainStateInitializer,
+    train_state_initializer_cls: _Factory = initializer.TrainStateInitializer,
     use_orbax: bool = True,
     verify_matching_vocabs_fn: Callable[
         ..., None
@@ -74,6 +73,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     gc_period: int = 0,
     profiler_cls: Callable[..., Any] = profiling.StepProfiler,
     watchdog_cls: Callable[..., Any] = watchdog.Watchdog,
+    sinks: Sequence[Any] | None = None,
     dry_run: bool = False,
 ) -> tuple[int, Any]:
   """Trains a model; the arguments are T5X's.
@@ -111,6 +111,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     gc_period: Updates between collections of garbage; 0 leaves it to Python.
     profiler_cls: `@profiling.StepProfiler`: its arguments choose the steps.
     watchdog_cls: `@watchdog.Watchdog`: its arguments say what counts as hung.
+    sinks: Services for records besides, as `[@wandb_sink.WandbSink()]`.
     dry_run: Print what would be trained, and train nothing.
 
   Returns:

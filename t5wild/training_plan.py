@@ -12,6 +12,7 @@ from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
+from t5wild.vitals.services import service as service_lib
 
 # T5X's recipes say 0 where we say None.
 _NONE_IF_0 = ('eval_period', 'stats_period')
@@ -85,6 +86,7 @@ class TrainingPlan:
   gc_period: int
   profiler_cls: Callable[..., Any]
   watchdog_cls: Callable[..., Any]
+  sinks: Sequence[Any] | None
   dry_run: bool
 
   def __post_init__(self):
@@ -112,6 +114,8 @@ class TrainingPlan:
           'Drop the binding.'
       )
     actions_lib.parse_modes(self.actions)
+    for each in self.sinks or ():
+      service_lib.described(each)
 
   def trains_after(self, step: int) -> bool:
     """Whether a run that goes on from a step has anything left to do."""

@@ -10,8 +10,8 @@ import dataclasses
 import numpy as np
 
 from t5wild.reports import history as history_lib
-from t5wild.reports import redaction
 from t5wild.reports import restarts
+from t5wild.vitals import redaction
 
 # Kinds in the order of the timeline's rows, with words for one of them.
 KINDS = {

@@ -18,8 +18,8 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.reports import event_files
 from t5wild.reports import held_out
 from t5wild.reports import record_columns
-from t5wild.reports import redaction
 from t5wild.vitals import records as records_lib
+from t5wild.vitals import redaction
 
 Column = record_columns.Column
 

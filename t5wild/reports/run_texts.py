@@ -15,7 +15,7 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.reports import gin_text
 from t5wild.reports import held_out
 from t5wild.reports import history as history_lib
-from t5wild.reports import redaction
+from t5wild.vitals import redaction
 
 _TOTAL_STEPS = ('train_script.train.total_steps', 'TRAIN_STEPS')
 _MESH = re.compile(r'mesh: (.+)')

@@ -21,6 +21,7 @@ from t5wild.trainer import sinks as sinks_lib
 from t5wild.vitals import records as records_lib
 
 MetricsMap = metric_values.MetricsMap
+_MEND_OF_A_DISK = ': free some space, or point MODEL_DIR elsewhere.'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -283,17 +284,21 @@ class MetricsManager:
 
   @contextlib.contextmanager
   def _going_on_without(self, sink):
-    """Keeps a sink's disk troubles from ending the run; tells them once."""
+    """Keeps a sink's troubles from ending the run; tells them once."""
     try:
       yield
       self._failing.discard(id(sink))
-    except OSError as error:
+    except Exception as error:  # a sink may stop no run
       if id(sink) not in self._failing:
+        is_disk = isinstance(error, OSError)
         logging.error(
-            '%s does not take what is written (%s); the run goes on without '
-            'it: free some space, or point MODEL_DIR elsewhere.',
+            '%s does not take what is written (%s: %s); the run goes on '
+            'without it%s',
             type(sink).__name__,
+            type(error).__name__,
             error,
+            _MEND_OF_A_DISK if is_disk else '.',
+            exc_info=not is_disk,
         )
       self._failing.add(id(sink))
 

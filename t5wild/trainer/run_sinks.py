@@ -9,12 +9,14 @@ import jax
 
 from t5wild import run_dir as run_dir_lib
 from t5wild.trainer import bucket_mirror
+from t5wild.trainer import service_sink
 from t5wild.trainer import sinks
 from t5wild.vitals import goodput
+from t5wild.vitals.services import service as service_lib
 
 
 class RunSinks:
-  """One JSONL file and one progress line; TensorBoard by collection.
+  """One JSONL file, one progress line, services; TensorBoard by collection.
 
   Only the writing process has sinks: metrics are reduced over all devices, so
   every process would write the same.
@@ -25,7 +27,12 @@ class RunSinks:
   """
 
   def __init__(
-      self, run_dir: run_dir_lib.RunDir, *, total_steps: int, is_writer: bool
+      self,
+      run_dir: run_dir_lib.RunDir,
+      *,
+      total_steps: int,
+      is_writer: bool,
+      services: Sequence[service_lib.Service] = (),
   ):
     """Opens what all collections share.
 
@@ -33,6 +40,7 @@ class RunSinks:
       run_dir: Where files go.
       total_steps: Step at which the progress line is done.
       is_writer: Whether this process writes.
+      services: What gin asks for besides; each has a process of its own.
     """
     self.run_dir = run_dir
     self._shared: list[sinks.Sink] = []
@@ -50,6 +58,7 @@ class RunSinks:
               total_steps=total_steps,
               mfu_note='of measured CPU peak' if on_cpu else '',
           ),
+          *(service_sink.ServiceSink(each, run_dir) for each in services),
           *mirrors,  # closed last: sends what the others have written
       ]
 

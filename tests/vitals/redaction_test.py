@@ -4,7 +4,7 @@
 
 import pytest
 
-from t5wild.reports import redaction
+from t5wild.vitals import redaction
 
 # Made up, in the shape of real ones; put together so that no scanner of
 # repositories takes them for such.

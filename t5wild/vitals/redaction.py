@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Takes secrets out of texts that leave the machine in a report."""
+"""Takes secrets out of texts that leave the machine."""
 
 from __future__ import annotations
 
