@@ -139,7 +139,7 @@ class CheckpointManager:
       steps.delete_leftovers(self._directory)
     self._config = config
     self._on_event = on_event
-    self._shelf = shelf.Shelf(
+    self._shelf = self.shelf = shelf.Shelf(
         self._directory,
         policy=config.retention_policy(),
         keep_dataset_states=config.keep_dataset_checkpoints,
@@ -232,8 +232,7 @@ class CheckpointManager:
     flat = self._staging.copy(self._transform(flat))
     if self._failures and jax.process_index() == 0:  # in vain at the failure
       self._delete_unfinished(step)
-    if step in self._shelf.all_steps():
-      self._shelf.remove(step)
+    self._shelf.make_room(step)
     return functools.partial(
         self._checkpointer.save,
         self._shelf.path(step),

@@ -14,7 +14,8 @@ BEST_MODES = ('max', 'min')
 class Policy:
   """What to keep; a checkpoint stays when any of the rules keeps it.
 
-  The newest checkpoint always stays, whatever the rules say.
+  The newest checkpoint and the newest healthy one always stay, whatever the
+  rules say.
 
   Attributes:
     keep: Number of newest checkpoints; None keeps all, unless `keep_best`
@@ -71,6 +72,7 @@ def steps_to_remove(
     *,
     policy: Policy,
     metrics: Mapping[int, Mapping[str, float]] | None = None,
+    healthy: Collection[int] = (),
 ) -> list[int]:
   """Returns the steps whose checkpoints go, oldest first.
 
@@ -79,11 +81,14 @@ def steps_to_remove(
     policy: The rules.
     metrics: Values known for each step; a value that is not finite counts as
       the worst.
+    healthy: Those of the steps that were found healthy; the newest of them
+      stays, whatever the rules say.
   """
   ordered = sorted(steps)
   if policy.keep is None and not policy.tracks_best:
     return []
   kept = set(ordered[-(policy.keep or 1) :])
+  kept.update(sorted(healthy)[-1:])
   if policy.keep_period is not None:
     kept.update(step for step in ordered if step % policy.keep_period == 0)
   if policy.tracks_best:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complete checkpoints of a run: which there are, how good, which go."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import json
 import threading
 
@@ -10,6 +10,7 @@ from absl import logging
 from etils import epath
 import jax
 
+from t5wild.checkpoints import health as health_lib
 from t5wild.checkpoints import retention
 from t5wild.checkpoints import steps
 
@@ -45,6 +46,8 @@ class Shelf:
     self._metrics = {
         step: self._read_metrics(step) for step in steps.all_steps(directory)
     }
+    # What is in quarantine is not on the shelf, and in nobody's way.
+    self._health = health_lib.Book(directory, is_writer=_is_primary())
     self._early_metrics = {}
     self._has_warned = False
 
@@ -57,8 +60,34 @@ class Shelf:
     with self._lock:
       return sorted(self._metrics)
 
+  def make_room(self, step: int) -> None:
+    """Removes what lies where a step is to be saved, in quarantine or not."""
+    if step in self.all_steps():
+      self.remove(step)
+    elif self._health.of(step).state == health_lib.QUARANTINED:
+      if _is_primary():
+        steps.delete_checkpoint(self.path(step))
+      self._health.forget(step)
+
+  def in_health(self, state: str) -> list[int]:
+    """Steps on the shelf in a state of `health`, in order."""
+    return self._health.in_state(state, self.all_steps())
+
+  def promote(self, steps_: Collection[int]) -> list[int]:
+    """So many good steps followed these checkpoints; returns which are new."""
+    return self._health.promote(set(steps_) & set(self.all_steps()))
+
+  def quarantine(self, steps_: Collection[int], *, reason: str) -> None:
+    """Takes checkpoints that a fault followed off the shelf; all stay there."""
+    with self._lock:
+      found = [step for step in sorted(steps_) if step in self._metrics]
+      for step in found:
+        del self._metrics[step]
+    self._health.quarantine(found, reason=reason)
+
   def add(self, step: int) -> None:
     """Takes in a checkpoint that is complete."""
+    self._health.forget(step)
     with self._lock:
       self._metrics[step] = {}
       early = self._early_metrics.pop(step, None)
@@ -100,6 +129,7 @@ class Shelf:
     """Removes a step's checkpoint; it is no longer complete from the start."""
     if _is_primary():
       steps.delete_checkpoint(self.path(step))
+    self._health.forget(step)
     with self._lock:
       self._metrics.pop(step, None)
 
@@ -111,9 +141,15 @@ class Shelf:
     """
     with self._lock:
       metrics = dict(self._metrics)
+    healthy = self._health.in_state(health_lib.HEALTHY, metrics)
     gone = retention.steps_to_remove(
-        metrics, policy=self._policy, metrics=metrics
+        metrics, policy=self._policy, metrics=metrics, healthy=healthy
     )
+    if self._policy.keep is not None and healthy:
+      # The run has left the fault behind.
+      for step in self._health.quarantined():
+        if step < healthy[-1]:
+          self.make_room(step)
     for step in gone:
       self.remove(step)
     if _is_primary():

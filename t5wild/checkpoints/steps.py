@@ -17,6 +17,7 @@ from etils import epath
 import orbax.checkpoint as ocp
 
 from t5wild import run_dir as run_dir_lib
+from t5wild.checkpoints import health
 from t5wild.checkpoints import s3_paths  # noqa: F401 -- makes s3:// known
 
 COMMIT_MARKER = 'commit_success.txt'
@@ -81,8 +82,15 @@ def get_checkpoint_dir(  # T5X's name
 def all_steps(directory: str | os.PathLike[str]) -> list[int]:
   """Returns the steps with a complete checkpoint, in order.
 
-  A directory that does not exist has none.
+  A directory that does not exist has none. A checkpoint in quarantine
+  (`health`), which a fault followed, is none that anybody should take.
   """
+  quarantined = health.quarantined_steps(directory)
+  return [s for s in complete_steps(directory) if s not in quarantined]
+
+
+def complete_steps(directory: str | os.PathLike[str]) -> list[int]:
+  """The same with those in quarantine, for who shows or mends them."""
   return sorted(
       step
       for name in _names(directory)

@@ -115,3 +115,14 @@ def test_metric_that_never_comes_is_explained_with_close_names():
 def test_rules_that_mean_nothing_are_refused(rules, shown):
   with pytest.raises(ValueError, match=shown):
     retention.Policy(**rules)
+
+
+@hypothesis.given(_STEPS, st.integers(1, 5), st.data())
+def test_newest_healthy_checkpoint_always_stays(steps, keep, data):
+  healthy = data.draw(st.sets(st.sampled_from(sorted(steps)))) if steps else ()
+  removed = retention.steps_to_remove(
+      steps, policy=retention.Policy(keep=keep), healthy=healthy
+  )
+  if healthy:
+    assert max(healthy) not in removed
+  assert len(steps) - len(removed) <= keep + 1

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How far each checkpoint of a run can be trusted: `checkpoint_health.json`.
+
+A saved state is a candidate until so many good steps were made from it: it is
+then healthy. One that a fault followed is quarantined: nothing resumes from it,
+rewinds to it or counts it, and a later save of the same step takes its place.
+The file lies beside the checkpoints and is replaced as a whole, so that a
+process killed at any moment leaves the old one or the new one.
+"""
+
+from collections.abc import Collection
+import dataclasses
+import json
+import os
+import threading
+
+from absl import logging
+from etils import epath
+
+from t5wild.vitals import heartbeats
+
+FILE = 'checkpoint_health.json'
+CANDIDATE = 'candidate'
+HEALTHY = 'healthy'
+QUARANTINED = 'quarantined'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Health:
+  """What is known of one checkpoint.
+
+  Attributes:
+    state: `CANDIDATE`, `HEALTHY` or `QUARANTINED`.
+    reason: why it is quarantined, for a person; else empty.
+  """
+
+  state: str = CANDIDATE
+  reason: str = ''
+
+
+def read(directory: str | os.PathLike[str]) -> dict[int, Health]:
+  """What is known of the checkpoints of a run; who is absent is a candidate."""
+  try:
+    found = json.loads((epath.Path(directory) / FILE).read_text())
+    return {int(step): Health(**fields) for step, fields in found.items()}
+  except (OSError, ValueError, TypeError, AttributeError):
+    return {}
+
+
+def quarantined_steps(directory: str | os.PathLike[str]) -> frozenset[int]:
+  """Steps of the checkpoints that a fault followed."""
+  return frozenset(
+      step
+      for step, health in read(directory).items()
+      if health.state == QUARANTINED
+  )
+
+
+class Book:
+  """The health of the checkpoints of one run, in memory and on disk.
+
+  Every process is told the same, in the same order; one of them writes. Safe
+  to use from several threads.
+  """
+
+  def __init__(self, directory: str | os.PathLike[str], *, is_writer: bool):
+    """Reads what is there."""
+    self._directory = os.fspath(directory)
+    self._is_writer = is_writer
+    self._known = read(directory)
+    self._lock = threading.Lock()
+
+  def of(self, step: int) -> Health:
+    """What is known of the checkpoint of a step."""
+    return self._known.get(step, Health())
+
+  def in_state(self, state: str, steps: Collection[int]) -> list[int]:
+    """Those of the steps that are in a state, in order."""
+    return [step for step in sorted(steps) if self.of(step).state == state]
+
+  def forget(self, step: int) -> None:
+    """The checkpoint is gone, or another one of the step is a candidate."""
+    with self._lock:
+      if self._known.pop(step, None) is not None:
+        self._write()
+
+  def promote(self, steps: Collection[int]) -> list[int]:
+    """Candidates among the steps become healthy; returns which."""
+    with self._lock:
+      changed = self.in_state(CANDIDATE, steps)
+      for step in changed:
+        self._known[step] = Health(state=HEALTHY)
+      if changed:
+        self._write()
+    return changed
+
+  def quarantine(self, steps: Collection[int], *, reason: str) -> None:
+    """A fault followed these."""
+    with self._lock:
+      for step in steps:
+        self._known[step] = Health(state=QUARANTINED, reason=reason)
+      if steps:
+        self._write()
+
+  def quarantined(self) -> list[int]:
+    """Steps of all that are in quarantine, in order."""
+    return self.in_state(QUARANTINED, list(self._known))
+
+  def _write(self) -> None:
+    """Replaces the file; a disk that refuses it does not end the run."""
+    if self._is_writer:
+      try:
+        self._replace()
+      except OSError:
+        logging.exception('The health of checkpoints is not kept for a restart')
+
+  def _replace(self) -> None:
+    text = json.dumps(
+        {
+            str(step): dataclasses.asdict(self._known[step])
+            for step in sorted(self._known)
+        },
+        indent=1,
+    )
+    path = epath.Path(self._directory) / FILE
+    if '://' in self._directory:  # a bucket has whole files alone
+      path.write_text(text)
+    else:
+      heartbeats.replace(os.fspath(path), text)
