@@ -9,20 +9,24 @@ is corrupt is told by file and line.
 from collections.abc import Iterator, Sequence
 import dataclasses
 import gzip
+import itertools
 import json
 import logging
 import math
 import os
 import threading
+from typing import Any
 import zlib
 
 import numpy as np
 
+from t5wild.data import arrow_files
 from t5wild.data import text_files
 
 TEXT_PIECE_BYTES = 1 << 20
 JSON_PIECE_BYTES = 4 << 20
 POLICIES = ('fail', 'skip')
+_PARQUET_ROWS = 4096  # decoded at once
 
 
 class CorruptTextError(ValueError):
@@ -107,7 +111,7 @@ class DocumentReader:
 
   def _read_text(self, piece: Piece) -> Iterator[bytes]:
     lines = []
-    for number, line in _lines_of(piece, corrupt=self._corrupt):
+    for number, line in lines_of(piece, corrupt=self._corrupt):
       try:
         line.decode('utf-8')
       except UnicodeDecodeError as error:
@@ -117,7 +121,7 @@ class DocumentReader:
     yield b''.join(lines)
 
   def _read_json_lines(self, piece: Piece) -> Iterator[bytes]:
-    for number, line in _lines_of(piece, corrupt=self._corrupt):
+    for number, line in lines_of(piece, corrupt=self._corrupt):
       if not line.strip():
         continue
       try:
@@ -129,7 +133,7 @@ class DocumentReader:
       yield document
 
   def _read_parquet(self, piece: Piece) -> Iterator[bytes]:
-    table = _open_parquet(piece.file)
+    table = arrow_files.open_parquet(piece.file.path)
     if self.text_field not in table.schema_arrow.names:
       raise CorruptTextError(
           f'{piece.file.path} has no column {self.text_field!r}: it has '
@@ -138,8 +142,16 @@ class DocumentReader:
     first = sum(
         table.metadata.row_group(group).num_rows for group in range(piece.start)
     )
-    column = table.read_row_group(piece.start, columns=[self.text_field])
-    for row, value in enumerate(column[0].to_pylist(), start=first + 1):
+    values = itertools.chain.from_iterable(
+        batch.column(0).to_pylist()
+        for batch in arrow_files.read_row_group(
+            piece.file.path,
+            piece.start,
+            columns=[self.text_field],
+            batch_size=_PARQUET_ROWS,
+        )
+    )
+    for row, value in enumerate(values, start=first + 1):
       if isinstance(value, str):
         yield value.encode('utf-8', 'replace')
       else:
@@ -149,7 +161,7 @@ class DocumentReader:
   def _corrupt(self, piece: Piece, line: int, *, reason: str) -> None:
     path = piece.file.path
     if piece.start and piece.file.kind != 'parquet':
-      line += _lines_before(piece)
+      line += lines_before(piece)
     if self.on_corrupt == 'fail':
       raise CorruptTextError(
           f'{path}, line {line} is corrupt: {reason}. Expected '
@@ -183,8 +195,14 @@ def _reason(error: Exception) -> str:
   return str(error) or type(error).__name__
 
 
-def _lines_of(piece: Piece, *, corrupt) -> Iterator[tuple[int, bytes]]:
-  """Yields (number from 1 within the piece, line with its end)."""
+def lines_of(piece: Any, *, corrupt: Any) -> Iterator[tuple[int, bytes]]:
+  """Yields (number from 1 within the piece, line with its end).
+
+  Args:
+    piece: with `file.path`, `file.is_compressed`, and `start` and `stop` in
+      bytes, which a compressed file does not have.
+    corrupt: called as `corrupt(piece, number, reason=...)` for broken gzip.
+  """
   number = 0
   opener = gzip.open if piece.file.is_compressed else open
   with opener(piece.file.path, 'rb') as file:
@@ -204,24 +222,13 @@ def _lines_of(piece: Piece, *, corrupt) -> Iterator[tuple[int, bytes]]:
       yield number, line
 
 
-def _lines_before(piece: Piece) -> int:
+def lines_before(piece: Any) -> int:
   """Lines of the file before those that the piece owns."""
   count = 0
   with open(piece.file.path, 'rb') as file:
     while file.tell() < piece.start and file.readline():
       count += 1
   return count
-
-
-def _open_parquet(file: text_files.TextFile):
-  try:
-    from pyarrow import parquet
-  except ImportError as error:
-    raise ImportError(
-        f'{file.path} is a Parquet file, and pyarrow is not installed. '
-        'Expected it to read the file; `pip install pyarrow` mends that.'
-    ) from error
-  return parquet.ParquetFile(file.path)
 
 
 def pieces_of(files: Sequence[text_files.TextFile]) -> list[Piece]:
@@ -233,7 +240,7 @@ def pieces_of(files: Sequence[text_files.TextFile]) -> list[Piece]:
   pieces = []
   for file in files:
     if file.kind == 'parquet':
-      groups = _open_parquet(file).metadata.num_row_groups
+      groups = arrow_files.open_parquet(file.path).metadata.num_row_groups
       bounds = list(range(groups + 1))
     elif file.is_compressed:
       bounds = [0, None]

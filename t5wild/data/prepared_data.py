@@ -88,13 +88,13 @@ def _prepared(whole: str, version: str | None) -> Prepared | None:
   folder = os.path.join(whole, version) if version else whole
   if version and os.path.isfile(os.path.join(folder, _TFDS_FILE)):
     return Prepared(folder=folder, version=version, files=None)
-  files = _plain_files(folder)
+  files = plain_files(folder)
   if not files:
     return None
   return Prepared(folder=folder, version=version, files=files)
 
 
-def _plain_files(folder: str) -> dict[str, tuple[str, ...]]:
+def plain_files(folder: str) -> dict[str, tuple[str, ...]]:
   """Files of each split, by their names or by those of their folders."""
   found: dict[str, list[str]] = {}
   for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
