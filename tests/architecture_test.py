@@ -26,6 +26,7 @@ _FLOORS = {
     'run_dir': 0,
     'vocabulary_files': 0.1,
     'vitals': 0.5, 'planner.formulas': 0.5,
+    'checkpoint_files': 0.7,
     'decoding': 1, 'losses': 1, 'metrics': 1, 'optimizers': 1,
     'compilation_cache': 1,
     'train_state': 1.5,
@@ -83,9 +84,10 @@ _FORBIDDEN = {
     'evaluator': frozenset({'data', 'checkpoints'}),
 }
 _WITHOUT_JAX = (
-    'cli', 'compat', 'doctor', 'exit_codes', 'experiments', 'foreign_logs',
-    'gin_config', 'gin_utils', 'hardware', 'launch', 'planner.formulas',
-    'reachability', 'reports', 'run_dir', 'vitals', 'vocabulary_files',
+    'checkpoint_files', 'cli', 'compat', 'doctor', 'exit_codes', 'experiments',
+    'foreign_logs', 'gin_config', 'gin_utils', 'hardware', 'launch',
+    'planner.formulas', 'reachability', 'reports', 'run_dir', 'vitals',
+    'vocabulary_files',
 )  # fmt: skip
 # These read live seqio tasks, and nothing else imports them at its head.
 _NEED_SEQIO = ('t5wild.tasks',)

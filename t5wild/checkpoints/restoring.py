@@ -14,10 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from t5wild.checkpoints import formats
+from t5wild.checkpoints import integrity
 from t5wild.checkpoints import layer_stacks
 from t5wild.checkpoints import state_io
+from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
+from t5wild.partitioning import distributed
 
 PyTree = Any
 
@@ -90,7 +93,7 @@ def restore_state(
   )
   formats.check_complete([stored[key] for key in targets], checkpoint)
   when_checked()
-  restored = _read(stored, targets)
+  restored = _read_on_all(checkpoint, stored, targets)
   if missing:
     logging.warning(
         '%d of %d arrays are not in %s and begin from scratch: %s',
@@ -167,6 +170,41 @@ def _dtype(key: str, leaf: Any, stored: Any, dtype: str | None):
   return jnp.dtype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else (
       leaf.dtype
   )
+
+
+def _read_on_all(
+    checkpoint: str,
+    stored: Mapping[str, Any],
+    targets: Mapping[str, jax.ShapeDtypeStruct],
+) -> dict[str, jax.Array]:
+  """Reads, and holds what was read against the hashes of the save.
+
+  A process that cannot read tells the others, which would wait for it else.
+
+  Raises:
+    steps.NotACheckpointError: Arrays are damaged; on all processes.
+  """
+  restored, told = {}, None
+  try:
+    restored = _read(stored, targets)
+  except steps.NotACheckpointError as error:
+    told = str(error)
+  by_process = distributed.meet('arrays of a checkpoint', value=told)
+  for told in filter(None, by_process):
+    damages = integrity.damaged_files(checkpoint)
+    raise steps.NotACheckpointError(
+        integrity.explain(checkpoint, told, damages)
+    )
+  integrity.check_restored(
+      checkpoint,
+      restored,
+      sources={
+          key: stored[key].key
+          for key in restored
+          if isinstance(stored[key], state_io.StoredArray)
+      },
+  )
+  return restored
 
 
 def _read(

@@ -10,7 +10,7 @@ from absl import logging
 from etils import epath
 import jax
 
-from t5wild.checkpoints import health as health_lib
+from t5wild.checkpoint_files import health as health_lib
 from t5wild.checkpoints import retention
 from t5wild.checkpoints import steps
 

@@ -79,7 +79,7 @@ class HostStaging:
       else:
         copies.refresh(source)
       result.update(
-          {key: _view(array) for key, array in copies.arrays.items()}
+          {key: view(array) for key, array in copies.arrays.items()}
       )
     return result
 
@@ -107,7 +107,7 @@ def _shapes(source: Mapping[str, jax.Array]) -> dict[str, Any]:
   }
 
 
-def _view(array: jax.Array) -> jax.Array:
+def view(array: jax.Array) -> jax.Array:
   """Returns another array object over the same memory.
 
   What is read from an array keeps a reference to its memory in the array

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
+from t5wild.checkpoints import integrity
 from t5wild.checkpoints import orbax_arrays
 from t5wild.checkpoints import s3_driver
 from t5wild.checkpoints import steps
@@ -81,6 +82,7 @@ def make_checkpointer(
               # No primary: every process writes its own.
               multiprocessing_options=_processes(primary_host=None),
           ),
+          integrity.ITEM: integrity.HashesHandler(),
       },
   )
   return ocp.AsyncCheckpointer(
@@ -135,17 +137,25 @@ def make_save_args(
     dtype: dtype that floating-point parameters are saved in, None for theirs.
     dataset_state: This process's position in the data, or None.
   """
+  dtypes = {
+      key: _target_dtype(key, leaf, dtype) for key, leaf in flat_state.items()
+  }
   save_args = {
-      key: ocp.SaveArgs(
-          dtype=_target_dtype(key, leaf, dtype), chunk_byte_size=_PIECE_BYTES
-      )
-      for key, leaf in flat_state.items()
+      key: ocp.SaveArgs(dtype=target, chunk_byte_size=_PIECE_BYTES)
+      for key, target in dtypes.items()
   }
   items = {
       steps.STATE_ITEM: ocp.args.PyTreeSave(
           transforms.unflatten(flat_state),
           save_args=transforms.unflatten(save_args),
-      )
+      ),
+      integrity.ITEM: integrity.make_save_args(
+          flat_state,
+          dtypes={
+              key: target or getattr(flat_state[key], 'dtype', None)
+              for key, target in dtypes.items()
+          },
+      ),
   }
   if dataset_state is not None:
     items[steps.DATASET_ITEM] = ocp.args.JsonSave(_encode(dataset_state))

@@ -17,8 +17,8 @@ from etils import epath
 import orbax.checkpoint as ocp
 
 from t5wild import run_dir as run_dir_lib
-from t5wild.checkpoints import health
-from t5wild.checkpoints import s3_paths  # noqa: F401 -- makes s3:// known
+from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import s3_paths  # noqa: F401 -- makes s3:// known
 
 COMMIT_MARKER = 'commit_success.txt'
 STATE_ITEM = 'state'

@@ -9,9 +9,9 @@ from etils.epath import gpath
 from orbax.checkpoint._src.serialization import tensorstore_utils
 import pytest
 
+from t5wild.checkpoint_files import s3_paths
 from t5wild.checkpoints import kvstores
 from t5wild.checkpoints import s3_driver
-from t5wild.checkpoints import s3_paths
 from t5wild.checkpoints import steps
 
 _VARIABLES = (

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from t5wild.checkpoints import health
+from t5wild.checkpoint_files import health
 from t5wild.checkpoints import retention
 from t5wild.checkpoints import shelf as shelf_lib
 from t5wild.checkpoints import steps
