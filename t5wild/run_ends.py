@@ -9,12 +9,14 @@ from typing import Any
 from t5wild import training_plan
 from t5wild.data import documents
 from t5wild.trainer import action_checks
+from t5wild.trainer import agreement
 from t5wild.trainer import preemption
 from t5wild.vitals import time_ledgers
 
 # Errors that a restart would repeat, however late they come.
 FOR_THE_USER = (
     action_checks.UnknownMetricError,
+    agreement.DisagreementError,
     documents.CorruptTextError,
     training_plan.BadPlanError,
 )

@@ -10,6 +10,7 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild.trainer import agreement
 from t5wild.trainer import trainer as trainer_lib
 
 
@@ -58,6 +59,8 @@ class CompileAhead:
     """
     if self._future is not None:
       error = self._future.exception()
+      if isinstance(error, agreement.DisagreementError):
+        raise error  # all processes know it; to compile anew tells it again
       if error is not None:
         logging.info('Compiling ahead failed: %s', error)
       elif _types(trainer.train_state) == _types(self._state_shape):

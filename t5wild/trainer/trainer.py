@@ -13,7 +13,7 @@ from concurrent import futures
 import functools
 import os
 import threading
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 
@@ -23,6 +23,7 @@ from t5wild.models import base as models_base
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import microbatches
+from t5wild.trainer import program_agreement
 from t5wild.trainer import sinks
 from t5wild.trainer import step as step_lib
 from t5wild.trainer import weight_stats
@@ -45,7 +46,11 @@ class BaseTrainer(abc.ABC):
 
   Attributes:
     stop_training: Set to True to ask the loop to stop.
+    compare_programs: Whether processes compare the training step, once it is
+      lowered, before they compile it.
   """
+
+  compare_programs = True
 
   def __init__(
       self,
@@ -157,8 +162,11 @@ class BaseTrainer(abc.ABC):
       ValueError: As `check_train_batch`.
     """
     self.check_train_batch(batch)
+    step_fn = self._partitioned_train_step
+    if self.compare_programs:
+      step_fn = program_agreement.Compared(step_fn, name='the training step')
     self._compiled_train_step = self._partitioner.compile(
-        self._partitioned_train_step, self.train_state, batch
+        step_fn, self.train_state, batch
     )
     return self._compiled_train_step
 
@@ -281,22 +289,6 @@ class BaseTrainer(abc.ABC):
     return batch if is_ready else self._partitioner.global_batch(batch)
 
 
-class BaseTrainerConstructor(Protocol):
-  """What `train(trainer_cls=...)` calls."""
-
-  def __call__(
-      self,
-      model: models_base.BaseModel,
-      train_state: train_state_lib.TrainState,
-      partitioner: partitioner_lib.BasePartitioner,
-      eval_names: Sequence[str],
-      summary_dir: str | None,
-      train_state_axes: PyTree,
-      rng: jax.Array,
-  ) -> BaseTrainer:
-    """Returns a trainer."""
-
-
 class Trainer(BaseTrainer):
   """Trains with a learning rate schedule and, if asked, microbatches."""
 
@@ -314,6 +306,7 @@ class Trainer(BaseTrainer):
       weight_metrics_computer: weight_stats.WeightMetricsComputer | None = None,
       *,
       microbatch_semantics: str = 't5x',
+      compare_programs: bool = True,
   ):
     """Keeps the parts; compiles nothing yet.
 
@@ -325,6 +318,7 @@ class Trainer(BaseTrainer):
       microbatch_semantics: 'global': the update does not depend on
         `num_microbatches`; 't5x': each microbatch has its own loss normaliser
         and all draw the same dropout masks, as in T5X.
+      compare_programs: See `BaseTrainer`; it costs a text of the program.
 
     Raises:
       ValueError: For an argument that makes no sense.
@@ -345,6 +339,7 @@ class Trainer(BaseTrainer):
     self._num_microbatches = num_microbatches
     self._weight_metrics_computer = weight_metrics_computer
     self._microbatch_semantics = microbatch_semantics
+    self.compare_programs = compare_programs
 
   def check_train_batch(self, batch: Batch) -> None:
     """Refuses a batch not divisible by microbatches and devices."""
