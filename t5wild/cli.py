@@ -16,6 +16,7 @@ import sys
 
 import t5wild
 from t5wild import exit_codes
+from t5wild import huge_pages
 
 _RUN_MODE = '--run_mode='  # of T5X's t5x/main.py
 _HELP_FLAGS = ('-h', '--help', '-help', 'help')
@@ -29,24 +30,28 @@ class Command:
     module: where its code is.
     function: takes the arguments, returns an exit code (None: done).
     takes_program_name: whether the arguments start with the program's name.
+    computes: whether a CPU would have most of its time from a model.
     summary: one line for `t5wild --help`.
   """
 
   module: str
   function: str = 'main'
   takes_program_name: bool = False
+  computes: bool = False
   summary: str
 
 
 COMMANDS = {
     'quickstart': Command(
         module='t5wild.quickstart.main',
+        computes=True,
         summary='train a small model on text of this machine, in minutes',
     ),
     'train': Command(
         module='t5wild.train',
         function='run',
         takes_program_name=True,
+        computes=True,
         summary='train what gin files and --gin.NAME=value flags describe',
     ),
     'precompile': Command(
@@ -59,12 +64,14 @@ COMMANDS = {
         module='t5wild.eval',
         function='run',
         takes_program_name=True,
+        computes=True,
         summary="a task's metrics and loss of checkpoints, now or as they come",
     ),
     'infer': Command(
         module='t5wild.infer',
         function='run',
         takes_program_name=True,
+        computes=True,
         summary='predict with a checkpoint, or score by it; or converse',
     ),
     'report': Command(
@@ -126,7 +133,9 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs a sub-command and returns its exit code; `argv` without our name."""
   try:
     try:
-      code = _answer(list(sys.argv[1:] if argv is None else argv))
+      code = _answer(
+          list(sys.argv[1:] if argv is None else argv), is_process=argv is None
+      )
     finally:
       sys.stdout.flush()  # so that a reader who has gone is noticed here
   except KeyboardInterrupt:  # while modules are still being imported, too
@@ -168,7 +177,7 @@ def unknown(name: str) -> str:
   )
 
 
-def _answer(arguments: Sequence[str]) -> int:
+def _answer(arguments: Sequence[str], *, is_process: bool) -> int:
   if not arguments or arguments[0] in _HELP_FLAGS:
     _print(usage())
     return exit_codes.DONE.code if arguments else exit_codes.BAD_CONFIG.code
@@ -181,6 +190,8 @@ def _answer(arguments: Sequence[str]) -> int:
   if name not in COMMANDS:
     _print(unknown(name), stream=sys.stderr)
     return exit_codes.BAD_CONFIG.code
+  if is_process and COMMANDS[name].computes:
+    huge_pages.start_again()
   return _run(name, rest)
 
 

@@ -22,8 +22,8 @@ _MAX_FACE_LINES = 20
 # A room may import rooms on lower floors. Two rooms on one floor do not see
 # each other.
 _FLOORS = {
-    'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0, 'reachability': 0,
-    'run_dir': 0,
+    'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0, 'huge_pages': 0,
+    'reachability': 0, 'run_dir': 0,
     'vocabulary_files': 0.1,
     'vitals': 0.5, 'planner.formulas': 0.5,
     'checkpoint_files': 0.7,
@@ -85,9 +85,9 @@ _FORBIDDEN = {
 }
 _WITHOUT_JAX = (
     'checkpoint_files', 'cli', 'compat', 'doctor', 'exit_codes', 'experiments',
-    'foreign_logs', 'gin_config', 'gin_utils', 'hardware', 'launch',
-    'planner.formulas', 'reachability', 'reports', 'run_dir', 'vitals',
-    'vocabulary_files',
+    'foreign_logs', 'gin_config', 'gin_utils', 'hardware', 'huge_pages',
+    'launch', 'planner.formulas', 'reachability', 'reports', 'run_dir',
+    'vitals', 'vocabulary_files',
 )  # fmt: skip
 # These read live seqio tasks, and nothing else imports them at its head.
 _NEED_SEQIO = ('t5wild.tasks',)

@@ -65,21 +65,22 @@ def _weight_gradient(
 ) -> Float[Array, 'features_in features_out']:
   """Multiplies the transposed inputs with the gradient of the outputs.
 
-  XLA's fast CPU product wants its left side row by row: transposing that
-  first makes it up to 1.7 times as fast, unless it is the wider side and the
-  transpose costs more than it gains. Accelerators transpose as they load.
+  XLA's fast CPU product wants its left side row by row: a copy of the narrower
+  side's transpose makes it up to 1.7 times as fast. Where that is the gradient,
+  the product comes out transposed. Accelerators transpose as they load.
   """
 
   def contract_rows(x, g):
     return lax.dot_general(x, g, (((0,), (0,)), ((), ())))
 
-  if inputs.shape[1] > gradient.shape[1]:
-    return contract_rows(inputs, gradient)
+  def contract_columns(x, g):
+    if x.shape[1] <= g.shape[1]:
+      return lax.dot(_transposed(x), g)
+    # This barrier keeps XLA from swapping the sides back.
+    return lax.optimization_barrier(lax.dot(_transposed(g), x)).T
+
   return lax.platform_dependent(
-      inputs,
-      gradient,
-      cpu=lambda x, g: lax.dot(_transposed(x), g),
-      default=contract_rows,
+      inputs, gradient, cpu=contract_columns, default=contract_rows
   )
 
 

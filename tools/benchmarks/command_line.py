@@ -7,6 +7,8 @@ import importlib
 import os
 import sys
 
+from t5wild import huge_pages
+
 _COMMANDS = {
     'step': 'a training step of t5wild against the tuned plain-JAX reference',
     'loop': 'the whole training loop against the bare step',
@@ -74,6 +76,8 @@ def pin(core: int | None) -> list[int]:
 def main(arguments: list[str] | None = None) -> None:
   """Runs one command."""
   options = parse(arguments)
+  if arguments is None:
+    huge_pages.start_again()  # as `t5wild train` does
   if options.command not in ('start', 'scale', 'checkpoint'):
     pin(options.core)
   os.environ.setdefault('JAX_PLATFORMS', 'cpu')
