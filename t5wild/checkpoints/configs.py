@@ -46,6 +46,8 @@ class SaveCheckpointConfig:
     keep_without_metric: Whether `keep_best` keeps checkpoints without a value:
       with a misspelt `best_metric` that is all of them, and else they go.
     keep_period: Checkpoints at its multiples stay for ever.
+    deadline_seconds: How long a save may take; the run does not wait for one
+      that is overdue, tells it, and the next saves go on without it.
   """
 
   dtype: str | None = 'float32'
@@ -64,9 +66,15 @@ class SaveCheckpointConfig:
   best_mode: str = 'max'
   keep_without_metric: bool = True
   keep_period: int | None = None
+  deadline_seconds: float = 1200.0
 
   def __post_init__(self):
     """Refuses what could only fail at the first save."""
+    if not self.deadline_seconds > 0:
+      raise ValueError(
+          f'SaveCheckpointConfig.deadline_seconds is {self.deadline_seconds!r},'
+          ' expected seconds above 0: set it to what a slow save takes'
+      )
     _check_choice('SaveCheckpointConfig.dtype', self.dtype, SAVE_DTYPES)
     _check_positive('period', self.period)
     _check_positive('keep_dataset_checkpoints', self.keep_dataset_checkpoints)

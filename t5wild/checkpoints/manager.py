@@ -3,19 +3,17 @@
 """Saves a run's states in the background and keeps the ones worth keeping."""
 
 from collections.abc import Callable, Mapping
-import contextlib
-import dataclasses
-import functools
 import os
-import threading
 import time
 from typing import Any
 
 from absl import logging
 import jax
 
+from t5wild.checkpoints import background_writer
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import restoring
+from t5wild.checkpoints import save_events
 from t5wild.checkpoints import shelf
 from t5wild.checkpoints import staging
 from t5wild.checkpoints import state_io
@@ -23,6 +21,8 @@ from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 
 PyTree = Any
+StateNotSavedError = save_events.StateNotSavedError
+CheckpointEvent = save_events.CheckpointEvent
 
 _SAVE_TIMEOUT_SECONDS = 1200
 _FIRST_RETRY_SECONDS = 30.0
@@ -30,88 +30,12 @@ _LAST_RETRY_SECONDS = 600.0
 _SLOW_WAIT_SECONDS = 1.0
 
 
-class StateNotSavedError(Exception):
-  """A run ended and its last state could not be saved."""
-
-  def __init__(self, step: int, *, directory: str, newest: int | None):
-    """Says what is lost, and from where the same command goes on.
-
-    Args:
-      step: Step of the state that is lost.
-      directory: Where it should have been saved.
-      newest: Newest step with a complete checkpoint there, or None.
-    """
-    kept = 'no step is kept' if newest is None else f'step {newest} is kept'
-    super().__init__(
-        f'THE LAST STATE IS NOT SAVED: the run stopped after step {step}, its '
-        f'save in {directory} failed, and {kept}. Expected a directory that '
-        'can be written, with space for one more checkpoint. Free space or '
-        'mend it; the same command then goes on from what is kept.'
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CheckpointEvent:
-  """Something that happened to a checkpoint, for records and alerts.
-
-  Attributes:
-    kind: 'saved', 'save_failed' or 'removed'.
-    step: Step of the checkpoint.
-    seconds: From the call of `save` to the end; 0 for a removal.
-    blocked_seconds: Part of it that the caller of `save` waited.
-    num_bytes: Bytes of all arrays of the state.
-    failures: Failed saves in a row, this one included.
-    error: What failed, or ''.
-  """
-
-  kind: str
-  step: int
-  seconds: float = 0.0
-  blocked_seconds: float = 0.0
-  num_bytes: int = 0
-  failures: int = 0
-  error: str = ''
-
-  def __str__(self) -> str:
-    """One line of a log."""
-    text = f'Checkpoint of step {self.step}: {self.kind.replace("_", " ")}'
-    if self.kind != 'removed':
-      text += f' after {self.seconds:.1f} s'
-    if self.kind == 'saved':
-      text += f', {self.num_bytes / 1e6:,.1f} MB'
-    return f'{text}: {self.error}' if self.error else text
-
-
-@dataclasses.dataclass(kw_only=True)
-class _Save:
-  """A save under way."""
-
-  step: int
-  num_bytes: int
-  start: float
-  blocked_seconds: float = 0.0
-
-  def seconds(self) -> float:
-    return time.perf_counter() - self.start
-
-
-class _Caught(contextlib.AbstractContextManager):
-  """Holds the error that ended its block: whatever it is, the run goes on."""
-
-  def __init__(self):
-    self.error: Exception | None = None
-
-  def __exit__(self, kind, error, traceback) -> bool:
-    self.error = error if isinstance(error, Exception) else None
-    return self.error is not None
-
-
 class CheckpointManager:
   """Writes `checkpoint_N/{state,dataset}`; every process calls it alike.
 
   A checkpoint appears whole or not at all, whenever the process is killed. A
-  save that fails (a full disk) is reported and does not end the run: the next
-  one is the next try. Use from one thread.
+  save that fails (a full disk), or takes longer than it may, is reported and
+  does not end the run: the next one is the next try. Use from one thread.
   """
 
   def __init__(
@@ -128,7 +52,7 @@ class CheckpointManager:
       directory: MODEL_DIR; made if it is not there.
       config: What to save and keep.
       on_event: Called, usually from a background thread, with what happened.
-      timeout_seconds: How long one save may take.
+      timeout_seconds: How long processes wait for each other in a save.
 
     Raises:
       steps.UnwritableError: Nothing could be saved there.
@@ -144,11 +68,12 @@ class CheckpointManager:
         policy=config.retention_policy(),
         keep_dataset_states=config.keep_dataset_checkpoints,
     )
-    self._checkpointer = state_io.make_checkpointer(
-        self._directory, timeout_seconds=timeout_seconds
+    self._writer = background_writer.BackgroundWriter(
+        self._directory,
+        timeout_seconds=timeout_seconds,
+        deadline_seconds=config.deadline_seconds,
+        on_end=self._ended,
     )
-    self._staging = staging.HostStaging()
-    self._thread = None
     self._failures = 0
     self._failed_at = 0.0
 
@@ -157,9 +82,7 @@ class CheckpointManager:
 
     The first save does it otherwise, and the loop waits for it there.
     """
-    flat = _flat_state(train_state)
-    for _ in range(2):  # The first takes the memory, the second reuses it.
-      jax.block_until_ready(self._staging.copy(flat))
+    self._writer.prepare(_flat_state(train_state))
 
   def save(
       self,
@@ -172,8 +95,8 @@ class CheckpointManager:
   ) -> bool:
     """Starts to save a state; returns once it is copied off the device.
 
-    Waits for the save before, if that is still under way. The state may be
-    donated as soon as this returns.
+    Waits for the save before, if that is still under way, until its deadline.
+    The state may be donated as soon as this returns.
 
     Args:
       step: Number of finished updates in the state.
@@ -186,62 +109,49 @@ class CheckpointManager:
     Returns:
       Whether a save was started; a failure is reported, not raised.
     """
-    start = time.perf_counter()
-    self._wait_for_last(step)
+    save = background_writer.Save(
+        step=step, path=self._shelf.path(step), start=time.perf_counter()
+    )
+    ready = background_writer.caught()
+    with ready:
+      self._writer.make_ready()
+    _tell_of_wait(save)
     if step in self._shelf.all_steps() and not force:
       logging.info('Step %d has a checkpoint already', step)
       return False
     flat = _flat_state(train_state)
-    save = _Save(
-        step=step,
-        num_bytes=sum(getattr(leaf, 'nbytes', 0) for leaf in flat.values()),
-        start=start,
-    )
+    save.num_bytes = sum(getattr(leaf, 'nbytes', 0) for leaf in flat.values())
     self._shelf.add_metrics(step, metrics or {})
-    caught = _Caught()
-    with caught:
-      begin = self._copy_off(step, flat, dataset_state)
+    attempt = background_writer.caught()
+    with attempt:
+      if ready.error is not None:
+        raise ready.error
       # The writer has its own copies on CPU devices, so it need not be waited
       # for. Elsewhere, and among processes, which begin together, it must.
       can_wait = staging.is_all_on_cpu(flat) and jax.process_count() == 1
-      if not can_wait:
-        begin()
-        begin = None
-    save.blocked_seconds = save.seconds()
-    if caught.error is not None:
-      self._failed(save, caught.error)
-      return False
-    self._thread = threading.Thread(
-        target=self._finish, args=(save, begin), name=f'checkpoint_{step}'
+      self._writer.write(
+          save,
+          self._copy_off(flat, dataset_state),
+          make_room=lambda: self._make_room(step),
+          wait=not can_wait,
+      )
+    if attempt.error is not None:
+      save.blocked_seconds = save.seconds()
+      self._failed(save, attempt.error, save_events.FAILED)
+    return attempt.error is None and save.error is None
+
+  def _copy_off(self, flat: dict[str, Any], dataset_state) -> Any:
+    """Returns what to write, with copies of what must be copied."""
+    return state_io.make_save_args(
+        self._writer.copy(self._transform(flat)),
+        dtype=self._config.dtype,
+        dataset_state=dataset_state if self._config.save_dataset else None,
     )
-    self._thread.start()
-    return True
 
-  def _wait_for_last(self, step: int) -> None:
-    start = time.perf_counter()
-    self.wait()
-    waited = time.perf_counter() - start
-    if waited > _SLOW_WAIT_SECONDS:
-      logging.warning(
-          'Step %d waited %.1f s for the save before it, expected none: raise '
-          'SaveCheckpointConfig.period', step, waited,
-      )  # fmt: skip
-
-  def _copy_off(self, step: int, flat, dataset_state) -> Callable[[], None]:
-    """Returns what begins to write, from copies where those are needed."""
-    flat = self._staging.copy(self._transform(flat))
+  def _make_room(self, step: int) -> None:
     if self._failures and jax.process_index() == 0:  # in vain at the failure
       self._delete_unfinished(step)
     self._shelf.make_room(step)
-    return functools.partial(
-        self._checkpointer.save,
-        self._shelf.path(step),
-        args=state_io.make_save_args(
-            flat,
-            dtype=self._config.dtype,
-            dataset_state=dataset_state if self._config.save_dataset else None,
-        ),
-    )
 
   def _transform(self, flat: dict[str, Any]) -> dict[str, Any]:
     for transform in self._config.state_transformation_fns:
@@ -255,26 +165,36 @@ class CheckpointManager:
       flat = transforms.flatten(state)
     return flat
 
-  def _finish(self, save: _Save, begin: Callable[[], None] | None) -> None:
-    """Runs beside the loop: writes, waits for the end, removes old ones."""
-    caught = _Caught()
-    with caught:
-      if begin is not None:
-        begin()
-      self._checkpointer.wait_until_finished()
-    if caught.error is not None:
-      self._failed(save, caught.error)
+  def _ended(self, save: background_writer.Save) -> None:
+    """Runs beside the loop: tells how a save ended, removes old ones."""
+    if not save.has_ended:
+      self._failed(save, save.error, save_events.ABANDONED)
       return
-    self._failures = 0
-    self._report('saved', save)
+    if save.error is not None:
+      if save.is_left_behind:
+        logging.error('%s, left behind, has failed: %s', save.path, save.error)
+      else:
+        self._failed(save, save.error, save_events.FAILED)
+      return
+    if save.is_left_behind:
+      self._report(save_events.SAVED_LATE, save)
+    else:
+      self._failures = 0
+      self._report(save_events.SAVED, save)
     try:
       self._shelf.add(save.step)
       for step in self._shelf.remove_old():
-        self._tell(CheckpointEvent(kind='removed', step=step))
+        self._tell(
+            CheckpointEvent(
+                kind=save_events.REMOVED, step=step, directory=self._directory
+            )
+        )
     except OSError:
       logging.exception('Old checkpoints could not be removed; tried later')
 
-  def _failed(self, save: _Save, error: Exception) -> None:
+  def _failed(
+      self, save: background_writer.Save, error: BaseException, kind: str
+  ) -> None:
     self._failures += 1
     self._failed_at = time.monotonic()
     text = f'{type(error).__name__}: {error}'.strip().rstrip('.')
@@ -285,9 +205,10 @@ class CheckpointManager:
         save.step, self._directory, text, self._failures, self.latest_step(),
         exc_info=error,
     )  # fmt: skip
-    if jax.process_index() == 0:
+    # Who hangs would make its own removal hang, too.
+    if jax.process_index() == 0 and kind == save_events.FAILED:
       self._delete_unfinished(save.step)
-    self._report('save_failed', save, error=text)
+    self._report(kind, save, error=text)
 
   def _delete_unfinished(self, step: int) -> None:
     try:
@@ -295,11 +216,14 @@ class CheckpointManager:
     except OSError:  # threads of the failed save may still be writing there
       logging.exception('What the failed save left could not be removed')
 
-  def _report(self, kind: str, save: _Save, *, error: str = '') -> None:
+  def _report(
+      self, kind: str, save: background_writer.Save, *, error: str = ''
+  ) -> None:
     self._tell(
         CheckpointEvent(
             kind=kind,
             step=save.step,
+            directory=self._directory,
             seconds=save.seconds(),
             blocked_seconds=save.blocked_seconds,
             num_bytes=save.num_bytes,
@@ -328,7 +252,7 @@ class CheckpointManager:
 
   def is_saving(self) -> bool:
     """Whether a save is under way."""
-    return self._thread is not None and self._thread.is_alive()
+    return self._writer.is_writing()
 
   def report_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
     """Tells what is known of a saved state; counts from the next save on."""
@@ -336,10 +260,7 @@ class CheckpointManager:
 
   def wait(self) -> bool:
     """Waits for the save under way; returns whether the last one succeeded."""
-    if self._thread is not None:
-      self._thread.join()
-      self._thread = None
-    return self._failures == 0
+    return self._writer.wait() and self._failures == 0
 
   def all_steps(self) -> list[int]:
     """Returns the steps with a complete checkpoint, in order."""
@@ -383,17 +304,19 @@ class CheckpointManager:
 
   def close(self) -> None:
     """Waits for the save under way and gives threads and memory back."""
-    self.wait()
-    try:
-      self._checkpointer.close()
-    except (OSError, ValueError):
-      if not self._failures:
-        raise
-      logging.exception('Left over from the failed save, which was told')
-    self._staging.clear()
+    self._writer.close(is_failing=self._failures > 0)
 
 
 def _flat_state(train_state: PyTree) -> dict[str, Any]:
   if hasattr(train_state, 'state_dict'):
     train_state = train_state.state_dict()
   return transforms.flatten(train_state)
+
+
+def _tell_of_wait(save: background_writer.Save) -> None:
+  waited = save.seconds()
+  if waited > _SLOW_WAIT_SECONDS:
+    logging.warning(
+        'Step %d waited %.1f s for the save before it, expected none: raise '
+        'SaveCheckpointConfig.period', save.step, waited,
+    )  # fmt: skip

@@ -60,27 +60,32 @@ class StoredArray(stored_lib.Stored):
 
 
 def make_checkpointer(
-    directory: str, *, timeout_seconds: int
+    directory: str, *, timeout_seconds: int, name: str = ''
 ) -> ocp.AsyncCheckpointer:
   """Returns the writer of a run's checkpoints.
 
   Args:
     directory: Where they go; decides how one becomes complete.
     timeout_seconds: How long a save may take, and hosts wait for each other.
+    name: Of the writer, the same on all hosts: the barriers of one that hangs
+      are then not those of the next.
   """
   atomicity = steps.atomicity(directory)
+  processes = _processes(name)
   handler = ocp.CompositeCheckpointHandler(
       composite_options=ocp.CompositeOptions(
-          atomicity_options=atomicity, multiprocessing_options=_processes()
+          atomicity_options=atomicity, multiprocessing_options=processes
       ),
       **{
-          steps.STATE_ITEM: _make_handler(),
+          steps.STATE_ITEM: _make_handler(processes),
           steps.DATASET_ITEM: ocp.JsonCheckpointHandler(
               filename=_dataset_file(
                   jax.process_index(), jax.process_count()
               ),
               # No primary: every process writes its own.
-              multiprocessing_options=_processes(primary_host=None),
+              multiprocessing_options=dataclasses.replace(
+                  processes, primary_host=None
+              ),
           ),
           integrity.ITEM: integrity.HashesHandler(),
       },
@@ -93,34 +98,33 @@ def make_checkpointer(
           # the writing threads, and the end of the process, for minutes.
           create_directories_asynchronously=False,
       ),
-      multiprocessing_options=_processes(),
+      multiprocessing_options=processes,
       atomicity_options=atomicity,
   )
 
 
-def _processes(
-    primary_host: int | None = 0,
-) -> ocp.options.MultiprocessingOptions:
+def _processes(name: str = '') -> ocp.options.MultiprocessingOptions:
   """All processes, by name: their barriers then go through the coordinator.
 
   Unnamed ones meet in a collective on the devices, which has no time limit and
   can cross with those of the next step.
   """
   if jax.process_count() == 1:
-    return ocp.options.MultiprocessingOptions(primary_host=primary_host)
+    return ocp.options.MultiprocessingOptions()
   return ocp.options.MultiprocessingOptions(
-      primary_host=primary_host,
       active_processes=set(range(jax.process_count())),
-      barrier_sync_key_prefix='t5wild_checkpoint',
+      barrier_sync_key_prefix=f't5wild_checkpoint{name}',
   )
 
 
-def _make_handler() -> ocp.PyTreeCheckpointHandler:
+def _make_handler(
+    processes: ocp.options.MultiprocessingOptions | None = None,
+) -> ocp.PyTreeCheckpointHandler:
   s3_driver.install()
   return ocp.PyTreeCheckpointHandler(
       use_ocdbt=True,
       use_compression=False,
-      multiprocessing_options=_processes(),
+      multiprocessing_options=processes or _processes(),
   )
 
 
