@@ -103,9 +103,7 @@ def _attend_backward(float32_logits, softcap, residuals, gradient):
   scaled = gradient.astype(jnp.float32) / total
   shift = jnp.sum(scaled * averaged, axis=-1, keepdims=True)
   scaled = _group(scaled.astype(value.dtype), kv_heads)
-  # These two come out as [batch, heads, kv, keys]: on a CPU a product over
-  # the queries is nearly twice as fast that way round.
-  value_gradient = _batched_dot(scaled, _group(weights, kv_heads), 2, 2)
+  value_gradient = _sum_over_queries(_group(weights, kv_heads), scaled)
   weights_gradient = _batched_dot(scaled, value, 3, 3).astype(jnp.float32)
   logits_gradient = weights * (
       weights_gradient.reshape(weights.shape) - shift
@@ -119,13 +117,30 @@ def _attend_backward(float32_logits, softcap, residuals, gradient):
     logits_gradient = logits_gradient * (1.0 - capped**2)
   logits_gradient = _group(logits_gradient.astype(query.dtype), kv_heads)
   query_gradient = _batched_dot(logits_gradient, key, 3, 2)
-  key_gradient = _batched_dot(_group(query, kv_heads), logits_gradient, 2, 2)
+  key_gradient = _sum_over_queries(logits_gradient, _group(query, kv_heads))
   return (
       query_gradient.reshape(query.shape),
-      jnp.swapaxes(key_gradient, 2, 3),
-      jnp.swapaxes(value_gradient, 2, 3),
+      key_gradient,
+      value_gradient,
       None,
       bias_gradient,
+  )
+
+
+def _sum_over_queries(by_key, by_kv):
+  """Multiplies [.., queries, keys] and [.., queries, kv] to [.., keys, kv]."""
+
+  def other_way_round(by_key, by_kv):
+    # The barrier keeps XLA from swapping the sides back.
+    product = lax.optimization_barrier(_batched_dot(by_kv, by_key, 2, 2))
+    return jnp.swapaxes(product, 2, 3)
+
+  # A CPU is nearly twice as fast where the narrow side comes first.
+  return lax.platform_dependent(
+      by_key,
+      by_kv,
+      cpu=other_way_round,
+      default=lambda x, y: _batched_dot(x, y, 2, 2),
   )
 
 

@@ -9,6 +9,8 @@ import statistics
 import sys
 import time
 
+STEPS_IN_A_ROW = 3
+
 
 @dataclasses.dataclass
 class Times:
@@ -19,7 +21,11 @@ class Times:
 
 
 def interleave(
-    functions: Mapping[str, Callable[[], object]], *, runs: int, warmup: int = 1
+    functions: Mapping[str, Callable[[], object]],
+    *,
+    runs: int,
+    warmup: int = 1,
+    in_a_row: int = 1,
 ) -> dict[str, Times]:
   """Runs the functions in turns, so that a busy machine is busy for all.
 
@@ -31,6 +37,9 @@ def interleave(
     functions: by name.
     runs: timed runs of each.
     warmup: untimed rounds before.
+    in_a_row: how often a function runs in its turn, as a loop runs steps; the
+      mean is taken. Where more than once, it first runs untimed, so that it
+      does not pay for the memory that another left cold.
   """
   if runs < 1:
     raise ValueError(
@@ -40,9 +49,13 @@ def interleave(
   for index in range(-warmup, runs):
     names = list(functions)
     for name in names if index % 2 == 0 else reversed(names):
+      if in_a_row > 1:
+        functions[name]()
       cpu, wall = time.process_time(), time.perf_counter()
-      functions[name]()
-      cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+      for _ in range(in_a_row):
+        functions[name]()
+      cpu = (time.process_time() - cpu) / in_a_row
+      wall = (time.perf_counter() - wall) / in_a_row
       if index >= 0:
         times[name].cpu.append(cpu)
         times[name].wall.append(wall)

@@ -38,7 +38,9 @@ def run(options) -> None:
   }
   for name in filter(is_installed, _GOALS):
     steps[name] = _PEERS[name].make_step(workload, batch)
-  times = measure.interleave(steps, runs=options.runs)
+  times = measure.interleave(
+      steps, runs=options.runs, in_a_row=measure.STEPS_IN_A_ROW
+  )
   for name, one in times.items():
     measure.emit_times(f'peers_{name}', one)
   for name in steps:

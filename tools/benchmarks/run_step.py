@@ -32,6 +32,7 @@ def run(options) -> None:
           't5wild': lambda: workload_lib.run_step(trainer, batch),
       },
       runs=options.runs,
+      in_a_row=measure.STEPS_IN_A_ROW,
   )
   for name, one in times.items():
     measure.emit_times(f'step_{name}', one)
