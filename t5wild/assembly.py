@@ -94,8 +94,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
       )
       make = initializer.booked(states.from_scratch, ledger)
       initial = _first_state(plan, states, init_rng, make=make, ahead=ahead)
-      if initial.dataset_state is not None:
-        data.reader.load_state_dict(initial.dataset_state)
+      data.start_after(initial.step, position=initial.dataset_state)
       trainer = make_trainer(initial.train_state)
     with ledger.span('startup'), training_plan.as_bad_plan():
       opened = _Session(

@@ -4,6 +4,7 @@
 
   t5wild samples --run=MODEL_DIR --step=1234 --text
   t5wild samples --run=MODEL_DIR --find='def main('
+  t5wild samples --run=MODEL_DIR --document=TASK:SHARD:DOCUMENT
 
 Of runs that read their data from a cache.
 """
@@ -22,13 +23,12 @@ from t5wild import exit_codes
 from t5wild import run_config
 from t5wild.data import cached_datasets
 from t5wild.data import cached_reader
-from t5wild.data import fingerprints
+from t5wild.data import exclusions
 from t5wild.data import ledger
-from t5wild.data import record_cache
+from t5wild.data import record_search
+from t5wild.data import sample_steps
 from t5wild.data import vocabularies
 from t5wild.models import seqio_class
-
-_AT_ONCE = 4096  # records
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,23 +37,37 @@ def main(argv: Sequence[str] | None = None) -> int:
   # The accelerators of this machine may be in use, and none is needed.
   jax.config.update('jax_platforms', 'cpu')
   try:
-    if (arguments.step is None) == (arguments.find is None):
-      raise ValueError(
-          f'--step is {arguments.step} and --find {arguments.find!r}: expected '
-          'one of them. Give a step, or a text to look for.'
-      )
+    _check_arguments(arguments)
     run = RunSamples.open(arguments.run)
-    lines = (
-        run.lines_of_step(arguments.step, with_text=arguments.text)
-        if arguments.find is None
-        else run.lines_of_text(arguments.find, most=arguments.most)
-    )
+    if arguments.step is not None:
+      lines = run.lines_of_step(arguments.step, with_text=arguments.text)
+    elif arguments.find is not None:
+      lines = run.lines_of_text(arguments.find, most=arguments.most)
+    else:
+      lines = run.lines_of_document(arguments.document, most=arguments.most)
     for line in lines:
       print(line)  # noqa: T201 -- the product
   except (ValueError, LookupError, OSError, TypeError) as error:
     sys.stderr.write(f'{command_line.complaint(error)}\n')
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
+
+
+def _check_arguments(arguments: argparse.Namespace) -> None:
+  given = {
+      name: getattr(arguments, name) for name in ('step', 'find', 'document')
+  }
+  if sum(value is not None for value in given.values()) != 1:
+    raise ValueError(
+        ', '.join(f'--{name} is {value!r}' for name, value in given.items())
+        + ': expected one of them. Give a step, a text to look for, or the '
+        'name of a document.'
+    )
+  if arguments.find == '':
+    raise ValueError(
+        "--find is '': expected some text. "
+        'Give what to look for.'
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,7 +82,10 @@ def _parser() -> argparse.ArgumentParser:
   add('--text', action='store_true', help='decoded, as the model saw them')
   add('--find', metavar='TEXT',
       help='say which steps saw a text')
-  add('--most', type=int, default=20, help='with --find: hits to tell of')
+  add('--document', metavar='TASK:SHARD:DOCUMENT',
+      help='say which steps saw a document')
+  add('--most', type=int, default=20,
+      help='with --find and --document: hits to tell of')
   return parser
 
 
@@ -93,6 +110,7 @@ class RunSamples:
     self._anchors = anchors
     self._converter = feature_converter_cls
     self._caches = cfg.open_caches()
+    self._exclusions = cfg.open_exclusions()
 
   @classmethod
   def open(cls, model_dir: str) -> 'RunSamples':
@@ -138,13 +156,16 @@ class RunSamples:
     anchor = ledger.anchor_before(self._anchors, step=step)
     reader = self._reader_at(anchor)
     reader.skip(batches=step - 1 - anchor.step)
-    origins = reader.origins()
+    rows, left_out = reader.records(), reader.left_out()
     batch = next(reader)
-    for row, records in enumerate(origins):
-      for place, record in enumerate(records.tolist()):
-        yield f'row {row}: {self._name(record)}'
+    for row, examples in enumerate(rows):
+      for place, records in enumerate(examples):
+        for record in records.tolist():
+          yield f'row {row}: {self._name(record)}'
         if with_text:
           yield from self._texts(batch, row=row, segment=place + 1)
+    for record in left_out.tolist():
+      yield f'left out: {self._name(record)}'
     reader.close()
 
   def _name(self, record: Sequence[int]) -> str:
@@ -153,10 +174,16 @@ class RunSamples:
     shards, places = cache.locate(np.array([number]))
     read = cache.read(np.array([number]))
     length = sum(int(rows.lengths[0]) for rows in read.features.values())
+    shard = cache.shard_numbers[int(shards[0])]
+    document = exclusions.Document(
+        task=cache.manifest.task, shard=shard, number=int(read.documents[0])
+    )
+    step = self._exclusions.of(document)
     return (
-        f'{cache.manifest.task}, epoch {epoch}, shard {int(shards[0])}, record '
-        f'{int(places[0])}, document {int(read.documents[0])}, piece '
+        f'{cache.manifest.task}, epoch {epoch}, shard {shard}, record '
+        f'{int(places[0])}, document {document}, piece '
         f'{int(read.pieces[0])}, {length} tokens'
+        + ('' if step is None else f', excluded from step {step} on')
     )
 
   def _texts(self, batch: Any, *, row: int, segment: int) -> Iterator[str]:
@@ -173,90 +200,55 @@ class RunSamples:
       feature = 'inputs' if side == 'encoder' else 'targets'
       text = vocabularies.decode_with_sentinels(
           tokens[tokens > 0].tolist(),
-          vocabulary=_vocabulary(self._caches[0], feature),
+          vocabulary=record_search.vocabulary_of(self._caches[0], feature),
       )
       yield f'  {feature}: {text!r}'
 
   def lines_of_text(self, text: str, *, most: int) -> Iterator[str]:
     """Yields a line for each time that a record with a text was read."""
-    wanted = {
+    wanted = [
         (source, number)
         for source, cache in enumerate(self._caches)
-        for number in _records_with(cache, text)
-    }
+        for number in record_search.with_text(cache, text)
+    ]
     yield f'{len(wanted)} records have {text!r}'
-    hits = self._hits(wanted) if wanted else iter(())
-    for count, (record, steps) in enumerate(hits):
+    yield from self._lines_of_records(wanted, most=most)
+
+  def lines_of_document(self, name: str, *, most: int) -> Iterator[str]:
+    """Yields a line for each time that a record of a document was read.
+
+    Raises:
+      ValueError: for a name of no document of the caches.
+    """
+    tasks = [cache.manifest.task for cache in self._caches]
+    document = exclusions.find_document(name, caches=self._caches)
+    source = tasks.index(document.task)
+    numbers = record_search.of_document(self._caches[source], document)
+    yield f'{document} has {len(numbers)} records'
+    yield from self._lines_of_records(
+        [(source, number) for number in numbers], most=most
+    )
+
+  def _lines_of_records(
+      self, records: Sequence[tuple[int, int]], *, most: int
+  ) -> Iterator[str]:
+    reader = self._reader_at(self._anchors[-1])
+    steps = sample_steps.SampleSteps(
+        self._anchors,
+        reader.phases,
+        num_records=[len(cache) for cache in self._caches],
+    )
+    for count, found in enumerate(steps.find(records)):
       if count == most:
         yield 'and more: raise --most'
-        return
-      yield f'steps {steps}: {self._name(record)}'
-
-  def _hits(
-      self, wanted: set[tuple[int, int]]
-  ) -> Iterator[tuple[tuple[int, int, int], str]]:
-    """Yields (source, epoch, record) and the steps in which it was seen."""
-    last = self._anchors[-1]
-    windows = self._reader_at(last).windows
-    for number in range(last.state['window'] + 1):
-      found = [
-          (source, epoch, record)
-          for records in windows.records(number)
-          for source, epoch, record in records[:, :3].tolist()
-          if (source, record) in wanted
-      ]
-      if found:
-        yield from self._steps_of(windows, number, found)
-
-  def _steps_of(self, windows, number, found):
-    made = windows.make(number)
-    bounds = made.rows.row_starts
-    for record in found:
-      examples = np.flatnonzero((made.origins == record).all(axis=1))
-      rows = np.searchsorted(bounds, examples, side='right') - 1
-      steps = sorted({self._step_of(windows, number, row) for row in rows})
-      seen = [step for step in steps if step <= self._anchors[-1].step]
-      if seen:
-        yield record, ', '.join(map(str, seen))
-
-  def _step_of(self, windows, number: int, row: int) -> int:
-    """The step that trained on a row of a window."""
-    place = (number, int(row))
-    anchor = [
-        each
-        for each in self._anchors
-        if (each.state['window'], each.state['row']) <= place
-    ][-1]
-    rows = row - anchor.state['row']
-    for before in range(anchor.state['window'], number):
-      rows += windows.make(before).rows.num_rows
-    return anchor.step + 1 + int(rows) // anchor.batch_size
-
-
-def _vocabulary(
-    cache: record_cache.RecordCache, feature: str
-) -> fingerprints.StoredVocabulary:
-  found = cache.manifest.features
-  return fingerprints.StoredVocabulary(
-      found.get(feature, found['targets'])['vocabulary']
-  )
-
-
-def _records_with(
-    cache: record_cache.RecordCache, text: str
-) -> Iterator[int]:
-  """Numbers of the records whose decoded tokens have a text in them."""
-  for start in range(0, len(cache), _AT_ONCE):
-    numbers = np.arange(start, min(start + _AT_ONCE, len(cache)))
-    for name, rows in cache.read(numbers).features.items():
-      decode = _vocabulary(cache, name).decode
-      yield from (
-          number
-          for number, tokens in zip(
-              numbers.tolist(), rows.split(), strict=True
-          )
-          if text in decode(tokens.tolist())
-      )
+        break
+      name = self._name(found.origin)
+      for word, numbers in (
+          ('steps', found.steps), ('left out of steps', found.steps_without)
+      ):
+        if numbers:
+          yield f'{word} {", ".join(map(str, numbers))}: {name}'
+    reader.close()
 
 
 if __name__ == '__main__':

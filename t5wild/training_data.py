@@ -63,6 +63,15 @@ class TrainingData:
     """Whether a resumed run is sure to read what an unbroken one would."""
     return self.reader.is_exact and self.position_is_saved
 
+  def start_after(
+      self, step: int, *, position: Mapping[str, Any] | None
+  ) -> None:
+    """Goes to the position that was saved after a step, if one was."""
+    if position is not None:
+      self.reader.load_state_dict(position)
+    if hasattr(self.reader, 'start_at'):  # rates and exclusions begin at steps
+      self.reader.start_at(step)
+
   def check_decoding(self, states: Any) -> None:
     """Refuses arguments of decoding that evaluations would run into."""
     if self.inference_evaluator is not None:

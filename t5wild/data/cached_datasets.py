@@ -12,11 +12,15 @@ import time
 from typing import Any
 
 from t5wild.data import argument_checks
+from t5wild.data import cached_identity
+from t5wild.data import cached_phases
 from t5wild.data import cached_reader
 from t5wild.data import cached_sources
 from t5wild.data import cached_windows
+from t5wild.data import exclusions as exclusions_lib
 from t5wild.data import fingerprints
 from t5wild.data import index_order
+from t5wild.data import mixture_rates
 from t5wild.data import model_rows
 from t5wild.data import reader_protocol
 from t5wild.data import record_cache
@@ -41,7 +45,12 @@ class CachedDatasetConfig:
     pack: several examples per row.
     rates: in proportion to which tasks are mixed, by task; 0 leaves one out.
       None: those of the mixture that was cached.
+    rates_from_step: other rates, by the step whose batch is the first with
+      them; steps ascend.
+    rates_count: what rates are of, 'examples' or 'tokens'.
     temperature: rates are taken to the power of one over this.
+    exclude_from_step: documents that are left out, by the step whose batch is
+      the first without them: names, or a file of names; see `exclusions`.
     window_tokens: about so many tokens are shuffled and packed together.
     skip_bad_shards: leave out shards that are missing, truncated or altered,
       and tell how many; every byte is read at start to find them.
@@ -58,7 +67,10 @@ class CachedDatasetConfig:
   shuffle: bool = True
   pack: bool = True
   rates: Mapping[str, float] | None = None
+  rates_from_step: Mapping[int, Mapping[str, float]] | None = None
+  rates_count: str = 'examples'
   temperature: float = 1.0
+  exclude_from_step: Mapping[int, str | Sequence[str]] | None = None
   window_tokens: int = 1 << 20
   skip_bad_shards: bool = False
   on_changed_data: str = 'fail'
@@ -79,11 +91,15 @@ class CachedDatasetConfig:
           'more than 0; 1 leaves the rates as they are, more makes them more '
           'equal. Set it so.'
       )
-    if self.on_changed_data not in _ON_CHANGED_DATA:
-      raise ValueError(
-          f'CachedDatasetConfig.on_changed_data is {self.on_changed_data!r}: '
-          f'expected one of {_ON_CHANGED_DATA}. Set it to one of them.'
-      )
+    for name, known in (
+        ('on_changed_data', _ON_CHANGED_DATA),
+        ('rates_count', mixture_rates.UNITS),
+    ):
+      if getattr(self, name) not in known:
+        raise ValueError(
+            f'CachedDatasetConfig.{name} is {getattr(self, name)!r}: expected '
+            f'one of {known}. Set it to one of them.'
+        )
 
   def make_reader(
       self,
@@ -109,34 +125,44 @@ class CachedDatasetConfig:
         pack=self.pack,
     )
     seed = _draw_seed() if self.seed is None else self.seed
-    caches, rates = self._open()
-    make_sources = functools.partial(self._make_sources, caches, layout)
-    sources = make_sources(seed)
-    rates = _record_rates(sources, rates)
-    division = cached_windows.divide(
-        sources, rates=rates, window_tokens=self.window_tokens
+    read = self._open()
+    exclusions = self._exclusions(read)
+    make_sources = functools.partial(
+        self._make_sources, read.caches, layout, exclusions
     )
+    phases = _plan_phases(make_sources(seed), read.stages, cfg=self)
 
-    def make_windows(seed: int) -> cached_windows.Windows:
-      return cached_windows.Windows(
-          make_sources(seed),
-          rates=rates,
-          layout=layout,
-          seed=seed,
-          shuffle=self.shuffle,
-          division=division,
+    def make_phases(seed: int) -> cached_phases.Phases:
+      sources = make_sources(seed)
+      return cached_phases.Phases(
+          lambda number, rest: cached_windows.Windows(
+              sources,
+              rates=phases[number].rates,
+              layout=layout,
+              key=index_order.make_key(
+                  'windows', seed, *([number] if number else [])
+              ),
+              shuffle=self.shuffle,
+              division=phases[number].division,
+              rest=rest,
+          ),
+          steps=[phase.step for phase in phases[1:]],
       )
 
     reader = cached_reader.CachedReader(
-        make_windows,
+        make_phases,
         layout=layout,
         data_layout=data_layout,
-        identity=_identity(
-            sources, rates, layout, division, shuffle=self.shuffle
-        ),
+        identity=cached_identity.Identity(
+            make_sources(seed),
+            phases,
+            exclusions=exclusions,
+            layout=layout,
+            shuffle=self.shuffle,
+        ).at,
         seed=seed,
         seed_was_drawn=self.seed is None,
-        source=f'{"+".join(_names(caches))}:{self.split}',
+        source=f'{"+".join(_names(read.caches))}:{self.split}',
         on_changed_data=self.on_changed_data,
     )
     reader.skip(batches=start_batch)
@@ -146,6 +172,7 @@ class CachedDatasetConfig:
       self,
       caches: Sequence[record_cache.RecordCache],
       layout: model_rows.Layout,
+      exclusions: exclusions_lib.Exclusions,
       seed: int,
   ) -> list[cached_sources.CachedSource]:
     reading = cached_sources.Reading(
@@ -154,12 +181,22 @@ class CachedDatasetConfig:
         objective=self.objective,
         seed=seed,
         shuffle=self.shuffle,
+        exclusions=exclusions,
     )
     return [cached_sources.CachedSource(cache, reading) for cache in caches]
 
+  def _exclusions(self, read: '_Read') -> exclusions_lib.Exclusions:
+    return exclusions_lib.Exclusions(
+        self.exclude_from_step, caches=read.caches
+    )
+
   def open_caches(self) -> list[record_cache.RecordCache]:
     """The caches that are read, in the order of the sources of records."""
-    return self._open()[0]
+    return self._open().caches
+
+  def open_exclusions(self) -> exclusions_lib.Exclusions:
+    """The documents that are left out from some step on."""
+    return self._exclusions(self._open())
 
   def make_eval_batches(
       self,
@@ -169,11 +206,12 @@ class CachedDatasetConfig:
       feature_converter_cls: Any,
   ) -> dict[str, 'FirstBatches']:
     """The first batches of each task, the same whenever they are iterated."""
-    caches, _ = self._open()
+    caches = self._open().caches
     alone = {
         cache.manifest.task: dataclasses.replace(
             self,
             rates={cache.manifest.task: 1.0},
+            rates_from_step=None,
             seed=self.seed or 0,
         )
         for cache in caches
@@ -198,8 +236,7 @@ class CachedDatasetConfig:
     sides = {
         'inputs': model.input_vocabulary, 'targets': model.output_vocabulary
     }
-    caches, _ = self._open()
-    for cache in caches:
+    for cache in self._open().caches:
       for name, feature in cache.manifest.features.items():
         side = sides.get(name, sides['targets'])
         own = fingerprints.describe_vocabulary(side)
@@ -213,38 +250,37 @@ class CachedDatasetConfig:
               "task with the model's (t5wild cache)."
           )
 
-  def _open(self) -> tuple[list[record_cache.RecordCache], list[float]]:
-    """The caches to read, and the rate of each."""
-    given: dict[str, tuple[str, float]] = {}  # task to its root and rate
+  def _open(self) -> '_Read':
+    """The caches to read, and the rates of each."""
+    roots_of: dict[str, str] = {}
+    cached: dict[str, float] = {}
     roots = self.cache_dir
     for root in [roots] if isinstance(roots, str) else roots:
       for task, rate in _tasks_of(root).items():
-        given[task] = (root, rate)
-    if self.rates is not None:
-      unknown = sorted(set(self.rates) - set(given))
-      if unknown:
-        raise ValueError(
-            f'CachedDatasetConfig.rates name {unknown}: expected tasks of '
-            f'{roots}, which are {sorted(given)}. Correct the names, or cache '
-            'those tasks too.'
-        )
-      given = {
-          task: (root, self.rates[task])
-          for task, (root, _) in given.items()
-          if task in self.rates
-      }
-    index_order.check_rates({task: rate for task, (_, rate) in given.items()})
-    read = {task: value for task, value in given.items() if value[1] > 0}
+        roots_of[task], cached[task] = root, rate
+    stages = mixture_rates.plan_stages(
+        cached,
+        rates=self.rates,
+        later=self.rates_from_step,
+        temperature=self.temperature,
+    )
     caches = [
         record_cache.RecordCache(
             _folder(root, task=task, split=self.split),
             skip_bad_shards=self.skip_bad_shards,
         )
-        for task, (root, _) in read.items()
+        for task, root in roots_of.items()
+        if any(stage.rates[task] for stage in stages)
     ]
-    return caches, [
-        rate ** (1 / self.temperature) for _, rate in read.values()
-    ]
+    return _Read(caches=caches, stages=stages)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Read:
+  """What is read: the tasks that some stage has, and all stages."""
+
+  caches: list[record_cache.RecordCache]
+  stages: list[mixture_rates.Stage]
 
 
 class FirstBatches:
@@ -295,40 +331,31 @@ def _folder(root: str, *, task: str, split: str) -> str:
   )
 
 
-def _record_rates(
-    sources: Sequence[cached_sources.CachedSource], rates: Sequence[float]
-) -> list[float]:
-  """Rates by which records are mixed, so that examples are as asked for.
-
-  Where an objective cuts text, examples are about as long for all tasks, so a
-  task of long records gives fewer of them.
-  """
-  return [
-      rate / source.tokens_per_record if source.objective is not None else rate
-      for source, rate in zip(sources, rates, strict=True)
-  ]
-
-
-def _identity(
+def _plan_phases(
     sources: Sequence[cached_sources.CachedSource],
-    rates: Sequence[float],
-    layout: model_rows.Layout,
-    division: cached_windows.Division,
+    stages: Sequence[mixture_rates.Stage],
     *,
-    shuffle: bool,
-) -> dict[str, str]:
-  """Fingerprints of all that decides the rows but for the seed."""
-  return {
-      'caches': fingerprints.of_value(
-          [source.manifest.fingerprint for source in sources]
-      ),
-      'order': fingerprints.of_value([
-          list(rates), dataclasses.astuple(division), shuffle
-      ]),
-      'making': fingerprints.of_value([
-          repr(layout), *(repr(source.objective) for source in sources)
-      ]),
-  }
+    cfg: CachedDatasetConfig,
+) -> list[cached_identity.Phase]:
+  """How records are mixed and divided in each stage."""
+  phases = []
+  for stage in stages:
+    rates = mixture_rates.of_records(
+        [stage.rates[source.manifest.task] for source in sources],
+        tokens_per_record=[source.tokens_per_record for source in sources],
+        is_cut=[source.objective is not None for source in sources],
+        unit=cfg.rates_count,
+    )
+    division = cached_windows.divide(
+        sources,
+        rates=rates,
+        window_tokens=cfg.window_tokens,
+        is_first=stage.step == 0,
+    )
+    phases.append(
+        cached_identity.Phase(step=stage.step, rates=rates, division=division)
+    )
+  return phases
 
 
 def _names(caches: Sequence[record_cache.RecordCache]) -> list[str]:

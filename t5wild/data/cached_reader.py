@@ -4,24 +4,81 @@
 
 Rows come one after the other, window after window, a function of the seed and
 the caches. A batch is the next `batch_size` of them, a host's share its part of
-the batch, and a position two small numbers: any number of hosts, any batch
+the batch, and a position a few small numbers: any number of hosts, any batch
 size goes on from it, and nothing is read again. Neither TensorFlow nor seqio.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 import concurrent.futures
+import dataclasses
 import logging
 from typing import Any
 
 import numpy as np
 
 from t5wild.data import argument_checks
-from t5wild.data import cached_windows
+from t5wild.data import cached_lots
+from t5wild.data import cached_phases
 from t5wild.data import model_rows
 from t5wild.data import reader_protocol
 from t5wild.data import rows as rows_lib
 
+KIND = 'cached'
 _MOST_EMPTY_WINDOWS = 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Position:
+  """Where the next row is, and what came before.
+
+  Attributes:
+    window: of the phase that is read.
+    row: of the window.
+    rows: handed out.
+    batches: handed out.
+    step: of the run, for which the last batch was.
+    ended: the window and row that came next, of each phase that is over.
+  """
+
+  window: int = 0
+  row: int = 0
+  rows: int = 0
+  batches: int = 0
+  step: int = 0
+  ended: cached_phases.Ended = ()
+
+  @classmethod
+  def of(cls, state: Mapping[str, Any]) -> 'Position':
+    """The position of a saved state; the oldest knew of no phases."""
+    return cls(
+        **{key: state[key] for key in ('window', 'row', 'rows', 'batches')},
+        step=state.get('step', state['batches']),
+        ended=tuple(tuple(each) for each in state.get('ended', ())),
+    )
+
+  def after(self, *, rows: int, of: int) -> 'Position':
+    """The position after more rows of a window that has `of`."""
+    row = self.row + rows
+    is_over = row >= of
+    return dataclasses.replace(
+        self,
+        window=self.window + is_over,
+        row=0 if is_over else row,
+        rows=self.rows + rows,
+    )
+
+  def in_next_phase(self) -> 'Position':
+    """The first row of the phase that follows."""
+    return dataclasses.replace(
+        self, window=0, row=0, ended=(*self.ended, (self.window, self.row))
+    )
+
+  def as_dict(self) -> dict[str, Any]:
+    """In numbers and lists."""
+    return {
+        **dataclasses.asdict(self),
+        'ended': [list(each) for each in self.ended],
+    }
 
 
 class CachedReader:
@@ -31,11 +88,11 @@ class CachedReader:
 
   def __init__(
       self,
-      make_windows: Callable[[int], cached_windows.Windows],
+      make_phases: Callable[[int], cached_phases.Phases],
       *,
       layout: model_rows.Layout,
       data_layout: Any,
-      identity: Mapping[str, str],
+      identity: Callable[[int], Mapping[str, str]],
       seed: int,
       seed_was_drawn: bool,
       source: str,
@@ -44,10 +101,11 @@ class CachedReader:
     """Reads nothing yet.
 
     Args:
-      make_windows: seed -> where rows come from.
+      make_phases: seed -> where rows come from.
       layout: what rows are made for.
       data_layout: batch_size, shard_id and num_shards of this host.
-      identity: fingerprints of what decides the rows, by what they are of.
+      identity: step -> fingerprints of what decides the rows up to its batch,
+        by what they are of; cheap.
       seed: of the order and of the objective.
       seed_was_drawn: whether no seed was asked for: that of a saved position
         is then taken.
@@ -57,8 +115,8 @@ class CachedReader:
     argument_checks.check_divisible(
         data_layout.batch_size, num_shards=data_layout.num_shards
     )
-    self._make_windows = make_windows
-    self._windows = make_windows(seed)
+    self._make_phases = make_phases
+    self._phases = make_phases(seed)
     self._seed_was_drawn = seed_was_drawn
     self._layout = layout
     self._batch_size = data_layout.batch_size
@@ -66,11 +124,11 @@ class CachedReader:
     self._own_rows = (
         data_layout.shard_id * share, (data_layout.shard_id + 1) * share
     )
-    self._identity = dict(identity)
+    self._identity = identity
     self._seed = seed
     self._source = source
     self._on_changed_data = on_changed_data
-    self._position = _Position(window=0, row=0, rows=0, batches=0)
+    self._position = Position()
     self._ahead = concurrent.futures.ThreadPoolExecutor(
         max_workers=1, thread_name_prefix='t5wild-cached-windows'
     )
@@ -93,79 +151,136 @@ class CachedReader:
     """Returns this host's rows of the next batch."""
     parts = []
     done = 0
-    for window, start, stop in self._advance(self._batch_size):
+    step = self._position.step + 1
+    for window, start, stop in self._advance():
       first = max(self._own_rows[0] - done, 0)
       last = min(self._own_rows[1] - done, stop - start)
       if first < last:
         parts.append(
-            window.rows.make(start + first, start + last, layout=self._layout)
+            window.make(
+                start + first, start + last, step=step, layout=self._layout
+            )
         )
       done += stop - start
-    self._position = self._position.after(batches=1)
     return {
         name: np.concatenate([part[name] for part in parts])
         for name in parts[0]
     }
 
   @property
-  def windows(self) -> cached_windows.Windows:
+  def phases(self) -> cached_phases.Phases:
     """Where rows come from."""
-    return self._windows
+    return self._phases
 
-  def origins(self) -> list[np.ndarray]:
-    """What the rows of the next batch are made of, without moving on.
+  @property
+  def position(self) -> Position:
+    """After the batches handed out."""
+    return self._position
+
+  def records(self) -> list[list[np.ndarray]]:
+    """What the next batch is made of, without moving on.
 
     Returns:
-      For each row of the global batch int64 [examples, 3]: source, epoch and
-      number of the record.
+      For each row of the global batch, and each example in it, int64
+      [records, 3]: source, epoch and number of the records that it is of.
     """
-    before = self._position
-    found = []
-    for window, start, stop in self._advance(self._batch_size):
-      bounds = window.rows.row_starts[start : stop + 1].tolist()
-      found += [
-          window.origins[first:last]
+    step = self._position.step + 1
+    rows: list[list[np.ndarray]] = []
+    for windows, window, start, stop in self._next_parts():
+      lot, row_starts = window.at(start, stop, step=step)
+      examples = windows.records_of(lot)
+      bounds = row_starts.tolist()
+      rows += [
+          examples[first:last]
           for first, last in zip(bounds[:-1], bounds[1:], strict=True)
       ]
+    return rows
+
+  def origins(self) -> list[np.ndarray]:
+    """The same, with all records of a row together: int64 [records, 3]."""
+    none = np.zeros((0, 3), np.int64)
+    return [np.concatenate([none, *examples]) for examples in self.records()]
+
+  def left_out(self) -> np.ndarray:
+    """Records of the examples that the next batch has not: [records, 3]."""
+    step = self._position.step + 1
+    found = [np.zeros((0, 3), np.int64)]
+    for windows, window, start, stop in self._next_parts():
+      lot = window.left_out(start, stop, step=step)
+      if lot.counts.size:
+        found += windows.records_of(lot)
+    return np.concatenate(found)
+
+  def _next_parts(self) -> list[tuple[Any, cached_lots.Window, int, int]]:
+    """What `_advance` yields for the next batch, each with its phase."""
+    before = self._position
+    parts = []
+    for window, start, stop in self._advance():
+      windows = self._phases.windows(self._position.ended)
+      parts.append((windows, window, start, stop))
+    if self._position.ended != before.ended:
+      self._made.clear()  # windows of another phase
     self._position = before
-    return found
+    return parts
+
+  def start_at(self, step: int) -> None:
+    """Says after which step of the run the next batch is trained on.
+
+    Without it steps are counted from the first batch of the data. Rates and
+    exclusions begin by the steps of the run.
+    """
+    self._position = dataclasses.replace(self._position, step=step)
 
   def skip(self, *, batches: int) -> None:
     """Passes over batches; their windows are made all the same."""
     for _ in range(batches):
-      for _ in self._advance(self._batch_size):
+      for _ in self._advance():
         pass
-      self._position = self._position.after(batches=1)
 
-  def _advance(
-      self, num_rows: int
-  ) -> Iterator[tuple[cached_windows.Window, int, int]]:
-    """Yields (window, first row, end) of the next rows, and moves past them."""
+  def _advance(self) -> Iterator[tuple[cached_lots.Window, int, int]]:
+    """Yields (window, first row, end) of a batch's rows, and moves past it."""
+    while len(self._position.ended) < self._phases.num_begun(
+        self._position.step + 1
+    ):
+      self._position = self._position.in_next_phase()
+      self._made.clear()
     empty = 0
+    num_rows = self._batch_size
     while num_rows:
       position = self._position
       window = self._window(position.window)
-      there = window.rows.num_rows
-      count = min(num_rows, there - position.row)
+      count = min(num_rows, window.num_rows - position.row)
       if count:
         yield window, position.row, position.row + count
       num_rows -= count
-      self._position = position.after(rows=count, of=there)
-      empty = 0 if there else empty + 1
+      self._position = position.after(rows=count, of=window.num_rows)
+      empty = 0 if window.num_rows else empty + 1
       if empty > _MOST_EMPTY_WINDOWS:
         raise ValueError(
             f'{empty} windows in a row of {self._source} have no example: '
             'expected some. The lengths cut everything off, or the objective '
             'drops it all (min_tokens): raise TASK_FEATURE_LENGTHS.'
         )
+    self._position = dataclasses.replace(
+        self._position,
+        batches=self._position.batches + 1,
+        step=self._position.step + 1,
+    )
 
-  def _window(self, number: int) -> cached_windows.Window:
+  def _window(self, number: int) -> cached_lots.Window:
     for old in [each for each in self._made if each < number]:
       del self._made[old]
+    ended = self._position.ended
     for wanted in (number, number + 1):
       if wanted not in self._made:
-        self._made[wanted] = self._ahead.submit(self._windows.make, wanted)
+        self._made[wanted] = self._ahead.submit(self._make, ended, wanted)
     return self._made[number].result()
+
+  def _make(
+      self, ended: cached_phases.Ended, number: int
+  ) -> cached_lots.Window:
+    # In one thread alone: it opens the files of the caches.
+    return self._phases.windows(ended).make(number)
 
   def close(self) -> None:
     """Ends the thread that makes windows ahead."""
@@ -174,10 +289,12 @@ class CachedReader:
   def state_dict(self) -> dict[str, Any]:
     """Position after the batches handed out, the same on all hosts."""
     return {
-        'kind': 'cached',
+        'kind': KIND,
+        # One file in a checkpoint serves them all.
+        reader_protocol.OF_ALL_HOSTS: True,
         **self._position.as_dict(),
         'seed': self._seed,
-        **self._identity,
+        **self._identity(self._position.step),
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -187,7 +304,7 @@ class CachedReader:
       ValueError: for a position of another kind of reader, or (unless told to
         continue) in other data.
     """
-    if state['kind'] != 'cached':
+    if state['kind'] != KIND:
       raise ValueError(
           f'the saved data position is of a {state["kind"]!r} reader: expected '
           "one of caches ('cached'). Train on the data set of that run, or "
@@ -195,67 +312,50 @@ class CachedReader:
       )
     if self._seed_was_drawn and state['seed'] != self._seed:
       self._seed = state['seed']
-      self._windows = self._make_windows(self._seed)
-    own = {'seed': self._seed, **self._identity}
-    differing = [key for key in own if state.get(key) != own[key]]
+      self._phases = self._make_phases(self._seed)
+    position = Position.of(state)
+    own = {'seed': self._seed, **self._identity(position.step)}
+    differing = [key for key in own if state.get(key, '') != own[key]]
     if differing:
-      message = (
-          f'the saved data position is not one in {self._source}; what differs '
-          'is the fingerprint of:\n'
-          + ''.join(
-              f'  {_MEANINGS.get(key, key)}: saved {state.get(key)}, now '
-              f'{own[key]}\n'
-              for key in differing
-          )
-          + 'Expected the same, or rows would be lost and repeated. Restore '
-          'what has changed, or go on in the changed data: '
-          'data.CachedDatasetConfig.on_changed_data = "continue".'
-      )
+      message = self._difference(state, own, differing, step=position.step)
       if self._on_changed_data == 'fail':
         raise ValueError(message)
       logging.warning('Going on with changed data: %s', message)
+      ended = position.ended[: self._phases.num_begun(position.step)]
+      position = dataclasses.replace(position, ended=ended)
     self._made.clear()
-    self._position = _Position(**{key: state[key] for key in _POSITION})
+    self._position = position
+
+  def _difference(self, state, own, differing, *, step: int) -> str:
+    return (
+        f'the saved data position is not one in {self._source}; what differs '
+        'is the fingerprint of:\n'
+        + ''.join(
+            f'  {_MEANINGS.get(key, key)}: saved {state.get(key) or "none"}, '
+            f'now {own[key] or "none"}\n'
+            for key in differing
+        )
+        + 'Expected the same, or rows would be lost and repeated. Restore '
+        'what has changed'
+        + (
+            f' (new rates and exclusions may begin at step {step + 1} or later)'
+            if 'changes' in differing
+            else ''
+        )
+        + ', or go on in the changed data: '
+        'data.CachedDatasetConfig.on_changed_data = "continue".'
+    )
 
 
-_POSITION = ('window', 'row', 'rows', 'batches')
 _MEANINGS = {
     'caches': 'the records of the caches (CACHE_DIR)',
     'order': 'their order (seed, shuffle, rates, window_tokens)',
     'making': 'rows made of them (objective, lengths, packing, model)',
+    'changes': (
+        'what was changed at steps before (rates_from_step, exclude_from_step)'
+    ),
     'seed': 'the seed itself',
 }
-
-
-class _Position:
-  """Where the next row is, and what came before; not changed, but replaced."""
-
-  def __init__(self, *, window: int, row: int, rows: int, batches: int):
-    self.window = window
-    self.row = row
-    self._rows = rows
-    self._batches = batches
-
-  def after(
-      self, *, rows: int = 0, of: int | None = None, batches: int = 0
-  ) -> '_Position':
-    """The position after more rows of a window that has `of`."""
-    row = self.row + rows
-    is_over = of is not None and row >= of
-    return _Position(
-        window=self.window + is_over,
-        row=0 if is_over else row,
-        rows=self._rows + rows,
-        batches=self._batches + batches,
-    )
-
-  def as_dict(self) -> dict[str, int]:
-    return {
-        'window': self.window,
-        'row': self.row,
-        'rows': self._rows,
-        'batches': self._batches,
-    }
 
 
 def _no_rows(layout: model_rows.Layout) -> reader_protocol.Batch:

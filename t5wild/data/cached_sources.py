@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from t5wild.data import examples as examples_lib
+from t5wild.data import exclusions as exclusions_lib
 from t5wild.data import fingerprints
 from t5wild.data import index_order
 from t5wild.data import objectives
+from t5wild.data import pending_examples
 from t5wild.data import record_cache
+from t5wild.data import record_format
 from t5wild.data import rows as rows_lib
 
 # Records that are joined where documents are merged.
@@ -34,6 +37,7 @@ class Reading:
     objective: of `data.objectives`, for caches of tokens; None for examples.
     seed: of order and objective.
     shuffle: whether records come in an order drawn for each epoch.
+    exclusions: documents that are left out from some step on.
   """
 
   features: tuple[str, ...]
@@ -41,6 +45,7 @@ class Reading:
   objective: Callable[..., Any] | None
   seed: int
   shuffle: bool
+  exclusions: exclusions_lib.Exclusions | None = None
 
 
 class CachedSource:
@@ -153,20 +158,47 @@ class CachedSource:
         )
     return epochs, numbers
 
+  def places(self, numbers: np.ndarray, *, epoch: int) -> np.ndarray:
+    """Where records stand in the endless order in some epoch: int64."""
+    size = len(self)
+    if self._reading.shuffle:
+      numbers = index_order.positions_of(
+          numbers,
+          size=size,
+          key=index_order.make_key(self._key, 'order', epoch),
+      )
+    return epoch * size + numbers
+
   def examples(self, counts: np.ndarray) -> 'TracedExamples':
     """The examples of the records at some places of the endless order."""
     epochs, numbers = self.numbers(counts)
     records = self.cache.read(numbers)
+    first = last = np.arange(numbers.size)
+    pending: pending_examples.Pending
     if self._objective is None:
-      made = {name: records.features[name] for name in self._reading.features}
-      origins = np.arange(numbers.size)
+      pending = pending_examples.Made(
+          rows=self._finish(
+              {name: records.features[name] for name in self._reading.features}
+          )
+      )
     else:
-      made, origins = self._apply(records, epochs, numbers)
-    made = {name: self._finish(name, rows) for name, rows in made.items()}
-    return TracedExamples(examples=made, origins=origins)
+      plan = self._plan(records, epochs, numbers)
+      first, last = plan.first_documents, plan.last_documents
+      pending = self._pending(plan)
+    return TracedExamples(
+        pending=pending,
+        firsts=first,
+        extents=last - first + 1,
+        excluded_from=self._excluded_from(records, numbers, first, last),
+    )
 
-  def _apply(self, records, epochs, numbers):
-    """Applies the objective; (examples, the record that each is of)."""
+  def _plan(
+      self,
+      records: record_format.Records,
+      epochs: np.ndarray,
+      numbers: np.ndarray,
+  ) -> examples_lib.Planned:
+    """Draws what the objective makes of some records."""
     objective = self._objective
     pieces = records.features['targets'].split() if numbers.size else []
     if objective.document_end is not None:
@@ -189,40 +221,105 @@ class CachedSource:
     ]
     step = _MERGED if objective.merge_documents else max(len(pieces), 1)
     parts = [
-        examples_lib.make_traced_examples(
+        examples_lib.plan_examples(
             pieces[start : start + step], keys[start : start + step], objective
         )
-        for start in range(0, len(pieces), step)
+        for start in range(0, max(len(pieces), 1), step)
     ]
-    made = {
-        name: rows_lib.stack([getattr(part, name) for part in parts])
-        for name in self._reading.features
-    }
-    origins = [
-        part.documents + start * step for start, part in enumerate(parts)
-    ]
-    return made, np.concatenate([*origins, np.zeros(0, np.int64)])
+    return examples_lib.join_plans(parts, num_documents=step)
 
-  def _finish(self, name: str, rows: rows_lib.Rows) -> rows_lib.Rows:
+  def _pending(self, plan: examples_lib.Planned) -> pending_examples.Pending:
+    """Examples that are made when needed, where their lengths are known."""
+    lengths = plan.lengths()
+    if lengths is None:
+      return pending_examples.Made(rows=self._finished(plan.make()))
+    features = self._reading.features
+    return _PlannedExamples(
+        lengths={
+            name: np.minimum(
+                size + self._is_ended(name), self._reading.lengths[name]
+            )
+            for name, size in zip(('inputs', 'targets'), lengths, strict=True)
+            if name in features
+        },
+        finished=lambda chosen: self._finished(plan.make(chosen)),
+    )
+
+  def _excluded_from(
+      self,
+      records: record_format.Records,
+      numbers: np.ndarray,
+      first: np.ndarray,
+      last: np.ndarray,
+  ) -> np.ndarray:
+    """The step from which each example is left out: int64 [examples]."""
+    found = np.full(first.size, exclusions_lib.NEVER)
+    listed = self._reading.exclusions
+    mine = listed.for_task(self.manifest.task) if listed else None
+    if not mine:
+      return found
+    shards = np.array(self.cache.shard_numbers)[self.cache.locate(numbers)[0]]
+    steps = mine.first_steps(shards, records.documents)
+    # Where documents were merged, an example may be of several.
+    for place in np.flatnonzero(steps != exclusions_lib.NEVER).tolist():
+      of_it = (first <= place) & (place <= last)
+      found[of_it] = np.minimum(found[of_it], steps[place])
+    return found
+
+  def _finished(
+      self, made: tuple[rows_lib.Rows, rows_lib.Rows]
+  ) -> Mapping[str, rows_lib.Rows]:
+    named = dict(zip(('inputs', 'targets'), made, strict=True))
+    return self._finish({name: named[name] for name in self._reading.features})
+
+  def _is_ended(self, name: str) -> bool:
+    """Whether an end of sequence is put behind what an objective made."""
+    return self._objective is not None and bool(
+        self.manifest.features[name]['add_eos']
+    )
+
+  def _finish(
+      self, made: Mapping[str, rows_lib.Rows]
+  ) -> Mapping[str, rows_lib.Rows]:
     """Ends sequences where the task does, and cuts off what is too long."""
-    feature = self.manifest.features[name]
-    if self._objective is not None and feature['add_eos']:
-      end = np.full((rows.lengths.size, 1), feature['vocabulary']['eos_id'])
-      rows = rows_lib.join(rows, rows_lib.from_matrix(end.astype(np.int32)))
-    return rows_lib.cut_off(rows, self._reading.lengths[name])
+    finished = {}
+    for name, rows in made.items():
+      if self._is_ended(name):
+        eos_id = self.manifest.features[name]['vocabulary']['eos_id']
+        end = np.full((rows.lengths.size, 1), eos_id, np.int32)
+        rows = rows_lib.join(rows, rows_lib.from_matrix(end))
+      finished[name] = rows_lib.cut_off(rows, self._reading.lengths[name])
+    return finished
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _PlannedExamples:
+  """What an objective will make; see `pending_examples.Pending`."""
+
+  lengths: Mapping[str, np.ndarray]
+  finished: Callable[[np.ndarray], Mapping[str, rows_lib.Rows]]
+
+  def make(self, chosen: np.ndarray) -> Mapping[str, rows_lib.Rows]:
+    """See `pending_examples.Pending.make`."""
+    return self.finished(chosen)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TracedExamples:
-  """Examples, and the places of the records that they were made of.
+  """Examples, and the places of the records that they are of.
 
   Attributes:
-    examples: by feature.
-    origins: int64 [examples], places in the `counts` that were asked for.
+    pending: the examples.
+    firsts: int64 [examples], places in the `counts` that were asked for, of
+      the first record of each.
+    extents: int64 [examples], how many of them from there on it is of.
+    excluded_from: int64 [examples], the step from which on each is left out.
   """
 
-  examples: Mapping[str, rows_lib.Rows]
-  origins: np.ndarray
+  pending: pending_examples.Pending
+  firsts: np.ndarray
+  extents: np.ndarray
+  excluded_from: np.ndarray
 
 
 def _stored(

@@ -97,21 +97,81 @@ class _Chunks:
   words: np.ndarray
   turns: np.ndarray
 
+  def take(self, order: np.ndarray) -> '_Chunks':
+    """The chunks numbered `order`."""
+    return _Chunks(**{
+        field.name: getattr(self, field.name)[order]
+        for field in dataclasses.fields(self)
+    })
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Traced:
-  """Examples, and which of the documents given each is of.
+class Planned:
+  """Examples that are drawn, and made of their tokens when they are asked for.
 
   Attributes:
-    inputs: without end of sequence.
-    targets: without end of sequence.
-    documents: int64 [examples], places among the documents; of merged ones,
-      that of the document in which the example begins.
+    tokens: int32 [tokens] of all documents.
+    chunks: what the examples are made of.
+    objective: how.
+    first_documents: int64 [examples], places among the documents given; of
+      merged ones, that of the document in which the example begins.
+    last_documents: int64 [examples], of that in which it ends.
   """
 
-  inputs: rows_lib.Rows
-  targets: rows_lib.Rows
-  documents: np.ndarray
+  tokens: np.ndarray
+  chunks: _Chunks
+  objective: Objective
+  first_documents: np.ndarray
+  last_documents: np.ndarray
+
+  def __len__(self) -> int:
+    """Number of examples."""
+    return self.chunks.starts.size
+
+  def lengths(self) -> tuple[np.ndarray, np.ndarray] | None:
+    """Tokens of (inputs, targets): int64 [examples] each; makes nothing.
+
+    Returns:
+      None where a rule says no more than how many there are at most.
+    """
+    chunks = self.chunks
+    found = np.zeros((2, len(self)), np.int64)
+    for index, ingredient in enumerate(self.objective.ingredients):
+      of_it = np.flatnonzero(chunks.ingredients == index)
+      sizes, places = np.unique(chunks.lengths[of_it], return_inverse=True)
+      most = [ingredient.rule.lengths(size) for size in sizes.tolist()]
+      if not all(each.is_exact for each in most):
+        return None
+      pairs = [(x.inputs + len(ingredient.mode), x.targets) for x in most]
+      table = np.array(pairs, np.int64).reshape(-1, 2)
+      found[:, of_it] = table[places].T
+    if self.objective.is_concatenated:
+      found = np.stack([np.zeros(len(self), np.int64), found.sum(0)])
+    return found[0], found[1]
+
+  def make(
+      self, chosen: np.ndarray | None = None
+  ) -> tuple[rows_lib.Rows, rows_lib.Rows]:
+    """Makes some of the examples, or all; (inputs, targets).
+
+    Args:
+      chosen: int64 [rows], which ones, in the order wanted; each is the same,
+        whichever others are made with it.
+    """
+    chunks = self.chunks if chosen is None else self.chunks.take(chosen)
+    inputs, targets, order = _apply_rules(
+        self.tokens, chunks, self.objective
+    )
+    # `order` holds the chunk of each row; wanted is the row of each chunk.
+    row_of_chunk = np.empty(order.size, np.int64)
+    row_of_chunk[order] = np.arange(order.size)
+    if self.objective.is_concatenated:
+      targets = rows_lib.join(inputs, targets)
+      inputs = rows_lib.no_tokens(targets.lengths.size)
+    return (
+        rows_lib.take(inputs, row_of_chunk),
+        rows_lib.take(targets, row_of_chunk),
+    )
 
 
 def make_examples(
@@ -133,16 +193,15 @@ def make_examples(
     (inputs, targets), without end of sequence; where the objective is
     concatenated, the inputs are empty rows.
   """
-  made = make_traced_examples(documents, keys, objective)
-  return made.inputs, made.targets
+  return plan_examples(documents, keys, objective).make()
 
 
-def make_traced_examples(
+def plan_examples(
     documents: Sequence[np.ndarray],
     keys: Sequence[tuple[int, int]],
     objective: Objective,
-) -> Traced:
-  """`make_examples`, which also tells what each example is of."""
+) -> Planned:
+  """`make_examples`, of which any are made alone."""
   if objective.document_end is not None:
     documents = [
         np.append(document, np.int32(objective.document_end))
@@ -153,19 +212,43 @@ def make_traced_examples(
   if objective.merge_documents:
     documents, keys = [tokens], keys[:1]
   chunks = _cut_documents(documents, keys, objective)
-  inputs, targets, order = _apply_rules(tokens, chunks, objective)
-  if objective.is_concatenated:
-    targets = rows_lib.join(inputs, targets)
-    inputs = rows_lib.no_tokens(targets.lengths.size)
-  # `order` holds the chunk of each row; wanted is the row of each turn.
-  row_of_chunk = np.empty(order.size, np.int64)
-  row_of_chunk[order] = np.arange(order.size)
-  in_turn = np.argsort(chunks.turns, kind='stable')
-  wanted = row_of_chunk[in_turn]
-  return Traced(
-      inputs=rows_lib.take(inputs, wanted),
-      targets=rows_lib.take(targets, wanted),
-      documents=np.searchsorted(ends, chunks.starts[in_turn], side='right'),
+  chunks = chunks.take(np.argsort(chunks.turns, kind='stable'))
+  last = chunks.starts + chunks.lengths - 1
+  return Planned(
+      tokens=tokens,
+      chunks=chunks,
+      objective=objective,
+      first_documents=np.searchsorted(ends, chunks.starts, side='right'),
+      last_documents=np.searchsorted(ends, last, side='right'),
+  )
+
+
+def join_plans(parts: Sequence[Planned], *, num_documents: int) -> Planned:
+  """The examples of all parts, one after the other.
+
+  Args:
+    parts: of one objective, at least one.
+    num_documents: how many each of them was given, but for the last.
+  """
+  offset = 0
+  chunks = []
+  for part in parts:
+    starts = part.chunks.starts + offset
+    chunks.append(dataclasses.replace(part.chunks, starts=starts))
+    offset += part.tokens.size
+  places = [number * num_documents for number in range(len(parts))]
+  return Planned(
+      tokens=np.concatenate([part.tokens for part in parts]),
+      chunks=_join_chunks(chunks),
+      objective=parts[0].objective,
+      first_documents=np.concatenate([
+          part.first_documents + place
+          for part, place in zip(parts, places, strict=True)
+      ]),
+      last_documents=np.concatenate([
+          part.last_documents + place
+          for part, place in zip(parts, places, strict=True)
+      ]),
   )
 
 
@@ -183,6 +266,10 @@ def _cut_documents(
     offset += document.size
   if not parts:
     parts = [_cut(0, (0, 0), objective)]
+  return _join_chunks(parts)
+
+
+def _join_chunks(parts: Sequence[_Chunks]) -> _Chunks:
   return _Chunks(**{
       field.name: np.concatenate([getattr(part, field.name) for part in parts])
       for field in dataclasses.fields(_Chunks)

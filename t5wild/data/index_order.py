@@ -6,7 +6,7 @@ No buffer and no state: position 10,000,000 is found as fast as position 0.
 Whole numbers only, so the order is the same with any version of numpy.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import hashlib
@@ -42,12 +42,28 @@ def permute(positions: np.ndarray, *, size: int, key: int) -> np.ndarray:
   Returns:
     int64 [positions], different for different positions.
   """
+  return _within(_feistel, positions, size=size, key=key)
+
+
+def positions_of(numbers: np.ndarray, *, size: int, key: int) -> np.ndarray:
+  """The position at which each number stands: `permute` the other way."""
+  return _within(_feistel_back, numbers, size=size, key=key)
+
+
+def _within(
+    network: Callable[..., np.ndarray],
+    numbers: np.ndarray,
+    *,
+    size: int,
+    key: int,
+) -> np.ndarray:
+  """Sends numbers through a network until they come out below `size`."""
   half = max(1, ((size - 1).bit_length() + 1) // 2)
   keys = [make_key(key, number) for number in range(_ROUNDS)]
-  found = _feistel(positions.astype(np.uint64), half=half, keys=keys)
+  found = network(numbers.astype(np.uint64), half=half, keys=keys)
   outside = np.flatnonzero(found >= size)
   while outside.size:
-    found[outside] = _feistel(found[outside], half=half, keys=keys)
+    found[outside] = network(found[outside], half=half, keys=keys)
     outside = outside[found[outside] >= size]
   return found.astype(np.int64)
 
@@ -61,6 +77,18 @@ def _feistel(
   left, right = numbers >> shift, numbers & mask
   for key in keys:
     left, right = right, left ^ (_mix(right, key=key) & mask)
+  return (left << shift) | right
+
+
+def _feistel_back(
+    numbers: np.ndarray, *, half: int, keys: Sequence[int]
+) -> np.ndarray:
+  """The numbers that `_feistel` takes to these."""
+  mask = np.uint64((1 << half) - 1)
+  shift = np.uint64(half)
+  left, right = numbers >> shift, numbers & mask
+  for key in reversed(keys):
+    left, right = right ^ (_mix(left, key=key) & mask), left
   return (left << shift) | right
 
 
@@ -122,20 +150,38 @@ class Interleave:
       )
     positions = np.arange(start, start + count) % _PERIOD
     sources = self._pattern[positions].astype(np.int64)
-    before = self._counts_before(start)
+    before = self.counts_before(start)
     counts = np.empty(count, np.int64)
     for source, first in enumerate(before):
       of_it = np.flatnonzero(sources == source)
       counts[of_it] = first + np.arange(of_it.size)
     return Places(sources=sources, counts=counts)
 
-  def _counts_before(self, position: int) -> list[int]:
+  def counts_before(self, position: int) -> list[int]:
+    """How many of each source come before a position."""
+    if len(self._shares) == 1:
+      return [position]
     periods, rest = divmod(position, _PERIOD)
     part = np.bincount(self._pattern[:rest], minlength=len(self._shares))
     return [
         periods * share + int(more)
         for share, more in zip(self._shares, part, strict=True)
     ]
+
+  def position_of(self, source: int, *, count: int) -> int | None:
+    """Where the record of a source stands that has `count` before it.
+
+    Returns:
+      None for a source that is not read.
+    """
+    share = self._shares[source]
+    if not share:
+      return None
+    if len(self._shares) == 1:
+      return count
+    periods, rest = divmod(count, share)
+    within = np.flatnonzero(self._pattern == source)[rest]
+    return periods * _PERIOD + int(within)
 
 
 def check_rates(rates: Mapping[object, float]) -> None:
@@ -149,8 +195,8 @@ def check_rates(rates: Mapping[object, float]) -> None:
     return
   raise ValueError(
       f'the rates of the mixture are {dict(rates)}: expected finite numbers of '
-      'at least 0, one of them above 0. Set CachedDatasetConfig.rates so; a '
-      'rate of 0 leaves a task out.'
+      'at least 0, one of them above 0. Set CachedDatasetConfig.rates (or '
+      'rates_from_step) so; a rate of 0 leaves a task out.'
   )
 
 

@@ -51,7 +51,7 @@ class SampleLedger:
     """Notes where the data stand after a step."""
     if state is None or state.get('kind') != _KIND:
       return
-    line = {'step': step, 'batch_size': self._batch_size, **state}
+    line = {**state, 'step': step, 'batch_size': self._batch_size}
     # What is as in the line before is left out: a few numbers remain.
     line = {key: value for key, value in line.items()
             if key == 'step' or self._last.get(key) != value}  # fmt: skip
@@ -106,7 +106,7 @@ def read_anchors(model_dir: str | os.PathLike[str]) -> list[Anchor]:
             state={
                 key: value
                 for key, value in values.items()
-                if key not in ('step', 'batch_size')
+                if key != 'batch_size'
             },
         )
     )

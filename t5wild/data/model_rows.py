@@ -56,10 +56,10 @@ class Layout:
     lengths = [self.lengths[name] for name in self.features]
     return tuple(lengths if self.kind != 'prefix_lm' else [sum(lengths)])
 
-  def sizes(self, examples: Mapping[str, rows_lib.Rows]) -> list[np.ndarray]:
-    """What examples take of the capacities: int64 [examples] each."""
-    lengths = [examples[name].lengths for name in self.features]
-    return lengths if self.kind != 'prefix_lm' else [sum(lengths)]
+  def sizes(self, lengths: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What examples of some lengths take of the capacities: int64 each."""
+    found = [lengths[name] for name in self.features]
+    return found if self.kind != 'prefix_lm' else [sum(found)]
 
 
 def find_layout(

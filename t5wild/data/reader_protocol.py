@@ -15,6 +15,8 @@ import numpy as np
 
 Batch = dict[str, np.ndarray]
 ElementSpec = Mapping[str, tuple[tuple[int, ...], np.dtype]]
+# Key of a saved position that is the same on all hosts.
+OF_ALL_HOSTS = 'of_all_hosts'
 
 
 class Reader(Protocol):

@@ -220,6 +220,8 @@ class RecordCache:
     """
     self.folder = os.fspath(folder)
     self.manifest = read_manifest(folder)
+    # As they were written, whichever are left out.
+    self.shard_numbers = list(range(len(self.manifest.shards)))
     if skip_bad_shards:
       self._leave_out_bad_shards()
     for shard in self.manifest.shards:
@@ -251,12 +253,13 @@ class RecordCache:
       )
 
   def _leave_out_bad_shards(self) -> None:
-    good = []
-    for shard in self.manifest.shards:
+    good, numbers = [], []
+    for number, shard in enumerate(self.manifest.shards):
       try:
         self._check_size(shard)
         self._check_bytes(shard)
         good.append(shard)
+        numbers.append(number)
       except BadCacheError as error:
         logging.warning('Left out, as asked for: %s', error)
     lost = sum(shard.num_records for shard in self.manifest.shards) - sum(
@@ -277,6 +280,7 @@ class RecordCache:
           self.manifest.num_records,
       )
     self.manifest = dataclasses.replace(self.manifest, shards=good)
+    self.shard_numbers = numbers
 
   def _check_bytes(self, shard: Shard) -> None:
     found = fingerprints.of_file(self._path(shard))

@@ -115,7 +115,7 @@ def write(
 def config(root, **changes) -> cached_datasets.CachedDatasetConfig:
   """A small config of a cache of tokens."""
   values = {
-      'cache_dir': str(root),
+      'cache_dir': root if isinstance(root, tuple) else str(root),
       'task_feature_lengths': {'inputs': 64, 'targets': 32},
       'batch_size': 24,
       'objective': objectives.span_corruption,
@@ -131,8 +131,7 @@ def pairs_config(root, **changes) -> cached_datasets.CachedDatasetConfig:
       root,
       objective=None,
       task_feature_lengths={'inputs': 512, 'targets': 114},
-      window_tokens=1 << 17,
-      **changes,
+      **{'window_tokens': 1 << 17, **changes},
   )
 
 
@@ -165,3 +164,10 @@ def assert_equal(left, right) -> None:
   for name, array in left.items():
     assert array.dtype == right[name].dtype, name
     np.testing.assert_array_equal(array, right[name], err_msg=name)
+
+
+def origins_of(found) -> np.ndarray:
+  """What the next batch of a reader is made of, which is read."""
+  origins = np.concatenate(found.origins())
+  next(found)
+  return origins

@@ -9,14 +9,17 @@ import pytest
 
 from t5wild import samples
 from t5wild.data import ledger
+from t5wild.data import record_search
 from tests.data import caches
 
 
 def _state(rows: int) -> dict:
   return {
-      'kind': 'cached', 'window': rows // 100, 'row': rows % 100, 'rows': rows,
-      'batches': rows // 8, 'seed': 0, 'caches': '0123456789abcdef',
+      'kind': 'cached', 'of_all_hosts': True, 'window': rows // 100,
+      'row': rows % 100, 'rows': rows, 'batches': rows // 8, 'step': rows // 8,
+      'ended': [[7, 3]], 'seed': 0, 'caches': '0123456789abcdef',
       'order': '0123456789abcdef', 'making': '0123456789abcdef',
+      'changes': '0123456789abcdef',
   }  # fmt: skip
 
 
@@ -126,7 +129,7 @@ def test_a_text_is_found_in_the_steps_that_saw_its_document(tmp_path):
   reader = caches.reader(cfg)
   written = ledger.SampleLedger(tmp_path, batch_size=8)
   expected = []
-  (number,) = samples._records_with(cfg.open_caches()[0], 'a needle')
+  (number,) = record_search.with_text(cfg.open_caches()[0], 'a needle')
   for step in range(1, 41):
     if step % 7 == 1:
       written.note(step - 1, reader.state_dict())
@@ -148,7 +151,7 @@ def test_a_text_is_found_in_the_steps_that_saw_its_document(tmp_path):
   ]
   assert sorted(steps) == expected
   assert len(expected) > 3
-  assert json.dumps(hits).count('letters') == len(hits)
+  assert json.dumps(hits).count(' letters,') == len(hits)
 
 
 def test_the_command_wants_a_step_or_a_text(tmp_path, capsys):
