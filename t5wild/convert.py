@@ -11,10 +11,10 @@ import jax
 
 from t5wild import exit_codes
 from t5wild import run_config
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import conversion
 from t5wild.checkpoints import hf
 from t5wild.checkpoints import hf_export
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 
 # What the user can mend; anything else is a fault of ours.

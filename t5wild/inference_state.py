@@ -15,9 +15,9 @@ from etils import epath
 import jax
 
 from t5wild import train_state as train_state_lib
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import initialize
-from t5wild.checkpoints import steps
 from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib

@@ -7,8 +7,8 @@ import pytest
 
 from t5wild import convert
 from t5wild import exit_codes
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import load
-from t5wild.checkpoints import steps
 from tests.checkpoints import checkpoint_states as states
 from tests.checkpoints import t5x_checkpoints
 

@@ -12,7 +12,7 @@ from t5wild import checkpoints
 from t5wild import inference_state
 from t5wild import partitioning
 from t5wild import train_state
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 from t5wild.optimizers import adafactor
 from tests.trainer import mean_model
 

@@ -19,10 +19,10 @@ from absl import logging
 import jax
 
 from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import save_events
 from t5wild.checkpoints import staging as staging_lib
 from t5wild.checkpoints import state_io
-from t5wild.checkpoints import steps
 from t5wild.partitioning import distributed
 
 # Each one left behind holds a copy of the state in memory.

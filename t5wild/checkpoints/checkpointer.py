@@ -12,10 +12,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import load
 from t5wild.checkpoints import retention
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import t5x_manager
 from t5wild.checkpoints import t5x_restoring
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from absl import logging
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import retention
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 
 PyTree = Any

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import os
 import stat
 
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 
 _MEND = (
     'copy the files into the folder; or, if you trust whoever made it, set '

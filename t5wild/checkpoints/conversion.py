@@ -9,6 +9,7 @@ import dataclasses
 from absl import logging
 import numpy as np
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import hf_export
@@ -17,7 +18,6 @@ from t5wild.checkpoints import layer_stacks
 from t5wild.checkpoints import load
 from t5wild.checkpoints import manager as manager_lib
 from t5wild.checkpoints import relayout
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 import os
 from typing import Any
 
+from t5wild.checkpoint_files import array_specs
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import confinement
 from t5wild.checkpoints import hf
-from t5wild.checkpoints import orbax_arrays
 from t5wild.checkpoints import state_io
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import t5x_import
 from t5wild.checkpoints import tf_import
@@ -43,7 +43,7 @@ def read_structure(
     return hf.read_structure(os.fspath(folder))
   if kind == steps.T5X_NATIVE:
     return t5x_import.read_structure(folder, trust_paths=trust_paths)
-  names = orbax_arrays.names(folder)
+  names = array_specs.names(folder)
   if not trust_paths:
     confinement.check_keys(names, where=str(folder))
   return state_io.read_structure(os.fspath(checkpoint))

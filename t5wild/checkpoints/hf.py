@@ -13,12 +13,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import confinement
 from t5wild.checkpoints import hf_decoders
 from t5wild.checkpoints import hf_names
 from t5wild.checkpoints import hf_t5
 from t5wild.checkpoints import safetensors_files
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 
 FAMILIES = (*hf_t5.FAMILIES, *hf_decoders.FAMILIES)

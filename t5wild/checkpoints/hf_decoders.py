@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import itertools
 from typing import Any
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import hf_rotary
 from t5wild.checkpoints import hf_t5
-from t5wild.checkpoints import steps
 
 Config = Mapping[str, Any]
 Network = dict[str, Any]

@@ -13,11 +13,11 @@ import dataclasses
 import os
 from typing import Any
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import hf
 from t5wild.checkpoints import hf_gin
 from t5wild.checkpoints import hf_tokenizers
 from t5wild.checkpoints import hf_writing
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 

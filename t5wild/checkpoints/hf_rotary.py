@@ -9,7 +9,7 @@ They have been said in three ways: `rope_theta` with `rope_scaling`, one dict
 from collections.abc import Mapping
 from typing import Any
 
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 
 Config = Mapping[str, Any]
 

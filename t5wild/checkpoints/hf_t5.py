@@ -10,7 +10,7 @@ differ.
 from collections.abc import Mapping
 from typing import Any
 
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 
 Config = Mapping[str, Any]
 Network = dict[str, Any]

@@ -17,12 +17,12 @@ import tempfile
 from typing import Any
 
 from t5wild import run_dir as run_dir_lib
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import hf
 from t5wild.checkpoints import hf_decoders
 from t5wild.checkpoints import hf_names
 from t5wild.checkpoints import hf_t5
 from t5wild.checkpoints import safetensors_files
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 
 Network = Mapping[str, Any]

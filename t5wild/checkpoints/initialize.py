@@ -16,10 +16,10 @@ from jax.sharding import PartitionSpec
 
 from t5wild import run_dir as run_dir_lib
 from t5wild import train_state as train_state_lib
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import restoring
 from t5wild.checkpoints import state_io
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib

@@ -20,8 +20,8 @@ import orbax.checkpoint as ocp
 
 from t5wild.checkpoint_files import array_hashes
 from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import state_hashes
-from t5wild.checkpoints import steps
 from t5wild.partitioning import distributed
 
 ITEM = array_hashes.FOLDER

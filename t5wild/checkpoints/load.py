@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import formats
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 

@@ -10,6 +10,7 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import background_writer
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import restoring
@@ -17,7 +18,6 @@ from t5wild.checkpoints import save_events
 from t5wild.checkpoints import shelf
 from t5wild.checkpoints import staging
 from t5wild.checkpoints import state_io
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 
 PyTree = Any

@@ -12,8 +12,8 @@ import re
 import jax
 import numpy as np
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import layer_stacks
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 
 Arrays = Mapping[str, stored_lib.Stored]

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import integrity
 from t5wild.checkpoints import layer_stacks
 from t5wild.checkpoints import state_io
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 from t5wild.partitioning import distributed

@@ -12,7 +12,7 @@ from typing import Any
 
 from orbax.checkpoint._src.serialization import tensorstore_utils
 
-from t5wild.checkpoints import kvstores
+from t5wild.checkpoint_files import kvstores
 
 _S3 = 's3://'
 _GCS = 'gs://'

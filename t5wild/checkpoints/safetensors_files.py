@@ -16,7 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import stored as stored_lib
 
 _MOST_HEADER_BYTES = 100_000_000  # The format's own limit.

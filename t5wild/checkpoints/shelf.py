@@ -11,8 +11,8 @@ from etils import epath
 import jax
 
 from t5wild.checkpoint_files import health as health_lib
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import retention
-from t5wild.checkpoints import steps
 
 _METRICS_FILE = 'metrics.json'
 

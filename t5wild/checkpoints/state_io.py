@@ -22,10 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import integrity
 from t5wild.checkpoints import orbax_arrays
 from t5wild.checkpoints import s3_driver
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 
@@ -70,7 +70,7 @@ def make_checkpointer(
     name: Of the writer, the same on all hosts: the barriers of one that hangs
       are then not those of the next.
   """
-  atomicity = steps.atomicity(directory)
+  atomicity = _atomicity(directory)
   processes = _processes(name)
   handler = ocp.CompositeCheckpointHandler(
       composite_options=ocp.CompositeOptions(
@@ -100,6 +100,16 @@ def make_checkpointer(
       ),
       multiprocessing_options=processes,
       atomicity_options=atomicity,
+  )
+
+
+def _atomicity(directory: str) -> ocp.options.AtomicityOptions:
+  """How a checkpoint becomes complete there: by a rename, or a marker."""
+  modes = ocp.options.AtomicityMode
+  return ocp.options.AtomicityOptions(
+      mode=modes.COMMIT_FILE
+      if steps.is_bucket(directory)
+      else modes.ATOMIC_RENAME
   )
 
 

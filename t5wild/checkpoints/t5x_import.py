@@ -19,8 +19,8 @@ import ml_dtypes
 import numpy as np
 import tensorstore as ts
 
-from t5wild.checkpoints import kvstores
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import kvstores
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import stored
 from t5wild.checkpoints import t5x_index
 from t5wild.checkpoints import transforms

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import msgpack
 import numpy as np
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import confinement
-from t5wild.checkpoints import steps
 
 FILE = steps.NATIVE_INDEX
 # T5X reads none before 2 either. It wrote 3 to its end, and read whatever a

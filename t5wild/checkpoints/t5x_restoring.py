@@ -9,11 +9,11 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import initialize
 from t5wild.checkpoints import restoring
 from t5wild.checkpoints import state_io
-from t5wild.checkpoints import steps
 
 RestoreConfig = configs.RestoreCheckpointConfig
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import stored as stored_lib
 
 _SLOTS = {'': '', '_slot_vr': '/v_row', '_slot_vc': '/v_col', '_slot_v': '/v'}

@@ -10,8 +10,8 @@ from typing import Any
 from t5wild import evaluator
 from t5wild import inference_state
 from t5wild import run_config
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
-from t5wild.checkpoints import steps
 from t5wild.data import datasets
 from t5wild.data import providers
 from t5wild.trainer import trainer

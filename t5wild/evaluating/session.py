@@ -18,7 +18,7 @@ import jax
 from t5wild import evaluator as evaluator_lib
 from t5wild import inference_state
 from t5wild import run_dir as run_dir_lib
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 from t5wild.data import datasets
 from t5wild.data import eval_batches
 from t5wild.data import whole_batches

@@ -9,8 +9,8 @@ from absl import logging
 
 from t5wild import inference_state
 from t5wild import run_dir
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
-from t5wild.checkpoints import steps
 from t5wild.partitioning import distributed
 
 

@@ -7,9 +7,9 @@ import os
 import pytest
 
 from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import retention
 from t5wild.checkpoints import shelf as shelf_lib
-from t5wild.checkpoints import steps
 
 
 def _save(directory, *saved):

@@ -9,10 +9,10 @@ from etils.epath import gpath
 from orbax.checkpoint._src.serialization import tensorstore_utils
 import pytest
 
+from t5wild.checkpoint_files import kvstores
 from t5wild.checkpoint_files import s3_paths
-from t5wild.checkpoints import kvstores
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import s3_driver
-from t5wild.checkpoints import steps
 
 _VARIABLES = (
     'AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL_S3', 'AWS_REGION',

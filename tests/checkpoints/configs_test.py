@@ -8,8 +8,8 @@ import functools
 import pytest
 
 from t5wild import checkpoints
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
-from t5wild.checkpoints import steps
 
 
 def _make_run(directory, *saved):

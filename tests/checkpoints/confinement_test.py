@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import tensorstore
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import confinement
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import manager as manager_lib
-from t5wild.checkpoints import steps
 from tests.checkpoints import t5x_checkpoints
 
 SECRET = np.arange(4, dtype='f4') + 1000

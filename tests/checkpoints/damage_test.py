@@ -11,10 +11,10 @@ import pathlib
 
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
 from t5wild.checkpoints import restoring
-from t5wild.checkpoints import steps
 from tests.checkpoints import checkpoint_states as states
 from tests.checkpoints import t5x_checkpoints
 

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import manager as manager_lib
-from t5wild.checkpoints import steps
 from tests.checkpoints import checkpoint_states as states
 from tests.checkpoints import hf_recorded
 from tests.checkpoints import t5x_checkpoints

@@ -11,10 +11,10 @@ import jax
 import numpy as np
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
 from t5wild.checkpoints import state_io
-from t5wild.checkpoints import steps
 from tests import small_disk
 from tests.checkpoints import checkpoint_states as states
 

@@ -4,8 +4,8 @@
 
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import hf_decoders
-from t5wild.checkpoints import steps
 from t5wild.networks import config as config_lib
 from t5wild.networks import decoder_only
 

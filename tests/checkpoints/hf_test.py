@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import confinement
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import hf_names
 from t5wild.checkpoints import hf_writing
 from t5wild.checkpoints import safetensors_files
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored
 
 SHAPE = hf_names.Shape(

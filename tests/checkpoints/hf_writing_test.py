@@ -13,11 +13,11 @@ import pytest
 
 from t5wild import convert
 from t5wild import exit_codes
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import conversion
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import hf_writing
 from t5wild.checkpoints import safetensors_files
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored
 from tests.checkpoints import hf_recorded
 

@@ -14,10 +14,10 @@ import pytest
 
 from t5wild import optimizers
 from t5wild import train_state as train_state_lib
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import initialize
 from t5wild.checkpoints import manager as manager_lib
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 from t5wild.partitioning import partitioner as partitioner_lib
 

@@ -16,9 +16,9 @@ import jax
 import numpy as np
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
-from t5wild.checkpoints import steps
 from tests import multiprocess
 
 _SHAPE = (256, 1024)

@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import layer_stacks
 from t5wild.checkpoints import relayout
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored
 from t5wild.checkpoints import transforms
 

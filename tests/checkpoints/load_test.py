@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from t5wild import checkpoints
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import load
 from t5wild.checkpoints import manager as manager_lib
-from t5wild.checkpoints import steps
 from tests.checkpoints import checkpoint_states as states
 from tests.checkpoints import t5x_checkpoints
 

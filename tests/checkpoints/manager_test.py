@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import transforms
 from tests.checkpoints import checkpoint_states as states
 

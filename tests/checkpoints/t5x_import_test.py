@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import restoring
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored
 from t5wild.checkpoints import t5x_import
 from t5wild.checkpoints import t5x_index

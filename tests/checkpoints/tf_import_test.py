@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import formats
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import stored
 from t5wild.checkpoints import tf_import
 

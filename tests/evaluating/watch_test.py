@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
-from t5wild.checkpoints import steps
 from t5wild.evaluating import watch
 
 

@@ -12,7 +12,7 @@ import seqio
 from t5wild import interactive
 from t5wild import optimizers
 from t5wild import partitioning
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 from t5wild.evaluating import of_run as evaluated_run
 from tests.end_to_end import binaries
 from tests.end_to_end import copy_task

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from t5wild import optimizers
+from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import checkpointer as checkpointer_lib
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import load
-from t5wild.checkpoints import steps
 from t5wild.checkpoints import t5x_manager
 from t5wild.checkpoints import t5x_restoring
 from t5wild.own_binaries import restored_states

@@ -6,7 +6,7 @@ import os
 from typing import Any
 import urllib.parse
 
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
 
 _BUCKETS = {'gs': 'gcs', 's3': 's3'}
 

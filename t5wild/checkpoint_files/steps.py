@@ -14,7 +14,6 @@ import re
 
 from absl import logging
 from etils import epath
-import orbax.checkpoint as ocp
 
 from t5wild import run_dir as run_dir_lib
 from t5wild.checkpoint_files import health
@@ -340,16 +339,6 @@ def check_writable(directory: str | os.PathLike[str], *, process: int) -> None:
         'checkpoints: set MODEL_DIR to one that this user may write, with '
         'space left'
     ) from error
-
-
-def atomicity(
-    directory: str | os.PathLike[str],
-) -> ocp.options.AtomicityOptions:
-  """Returns how a checkpoint becomes complete there: rename, or marker."""
-  modes = ocp.options.AtomicityMode
-  return ocp.options.AtomicityOptions(
-      mode=modes.COMMIT_FILE if is_bucket(directory) else modes.ATOMIC_RENAME
-  )
 
 
 def _names(directory: str | os.PathLike[str]) -> list[str]:

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from t5wild.checkpoints import steps
+from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import state_io
 
 
 def _make(directory, name, *, marker=True, item='state'):
@@ -43,9 +44,9 @@ def test_relative_paths_become_absolute_and_buckets_stay(monkeypatch, tmp_path):
 
 
 def test_bucket_checkpoints_are_complete_by_their_marker_alone():
-  bucket = steps.atomicity('gs://bucket/run').mode
+  bucket = state_io._atomicity('gs://bucket/run').mode
   assert bucket.value == 'commit_file'
-  assert steps.atomicity('/local/run').mode.value == 'atomic_rename'
+  assert state_io._atomicity('/local/run').mode.value == 'atomic_rename'
 
 
 def test_deletion_killed_half_way_leaves_no_checkpoint(tmp_path, monkeypatch):
