@@ -6,32 +6,44 @@
   t5wild cache --gin_file=recipes/quickstart.gin --out=CACHE
   t5wild cache --verify=CACHE
 
-Stopped and started again, it goes on after the last whole shard. A run reads
-the cache with --gin_file=data/cached.gin --gin.CACHE_DIR=CACHE after its
-recipe.
+DIR may be s3://... or gs://... too. Stopped and started again, it goes on after
+the last whole shard. A run reads the cache with --gin_file=data/cached.gin
+--gin.CACHE_DIR=CACHE after its recipe.
 """
 
 import argparse
 import ast
 from collections.abc import Sequence
+import contextlib
+import functools
+import importlib
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from typing import Any
 
+import gin
 import jax
 
 from t5wild import command_line
 from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild import run_config
+from t5wild.data import beam_shards
 from t5wild.data import caching
 from t5wild.data import datasets
+from t5wild.data import fingerprints
+from t5wild.data import places
 from t5wild.data import record_cache
 from t5wild.data import shard_writer
+from t5wild.data import split_jobs
+from t5wild.inferring import output_lock
 
 _POLL_SECONDS = 0.1
+_PARENT_POLL_SECONDS = 0.5
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,12 +64,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.verify is not None:
       return _verify(arguments.verify)
     return _write(arguments, given=given)
+  except shard_writer.NotSentError as error:
+    _say(str(error), stream=sys.stderr)
+    return exit_codes.BAD_CONFIG.code
   except shard_writer.NotWrittenError as error:
     _say(str(error), stream=sys.stderr)
     return exit_codes.DISK_FULL.code
-  except (ValueError, LookupError, OSError, TypeError) as error:
+  except (
+      ValueError, LookupError, OSError, TypeError, beam_shards.NoBeamError
+  ) as error:  # fmt: skip
     _say(command_line.complaint(error), stream=sys.stderr)
     return exit_codes.BAD_CONFIG.code
+  except beam_shards.PipelineError as error:
+    _say(str(error), stream=sys.stderr)
+    return exit_codes.FAILED.code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,7 +93,8 @@ def _parser() -> argparse.ArgumentParser:
       help='a recipe, whose training task is cached; --gin.NAME=value too')
   add('--gin_bindings', action='append', default=[], help=argparse.SUPPRESS)
   add('--gin_search_paths', action='append', default=[])
-  add('--out', metavar='DIR', help='folder of the cache')
+  add('--out', metavar='DIR',
+      help='folder of the cache, here or on s3:// or gs://')
   add('--verify', metavar='DIR', help='read a whole cache, and compare')
   add('--content', choices=caching.CONTENTS, default='auto',
       help='tokens, for an objective at read time; or whole examples')
@@ -85,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
       help='a longer document becomes several records')
   add('--seed', type=int, default=0, help='of what is random in examples')
   add('--num_processes', type=int, default=os.cpu_count())
+  add('--pipeline_options', '--beam_pipeline_options', metavar='OPTIONS',
+      help='write by Apache Beam, with options of it such as '
+      '--runner=DataflowRunner,--project=P; processes of this machine else')
   add('--worker', help=argparse.SUPPRESS)  # NUMBER,COUNT,PARENT
   return parser
 
@@ -95,9 +119,53 @@ def _write(arguments: argparse.Namespace, *, given: Sequence[str]) -> int:
         '--out is missing: expected the folder of the cache. Add --out=DIR, or '
         '--verify=DIR to look at one that is there.'
     )
+  places.is_bucket(arguments.out)  # refuses what is neither
+  provider, options = _options_of(arguments)
+  jobs = caching.plan_jobs(provider, options)
+  if arguments.worker is not None:
+    number, count, parent = map(int, arguments.worker.split(','))
+    _end_with(parent)
+    for job in jobs:
+      job.check_started()
+    _write_share(jobs, number=number, count=count)
+    return exit_codes.DONE.code
+  start = time.monotonic()
+  caching.check_root(provider, options)
+  with _taken(arguments.out):
+    for job in jobs:
+      job.start()
+      if not places.is_bucket(job.plan.folder):
+        shard_writer.remove_leftovers(job.plan.folder)
+    shard_writer.remove_leftovers(shard_writer.working_folder())
+    code = _write_all(jobs, arguments, given=given)
+    if code != exit_codes.DONE.code:
+      return code
+    for job in jobs:
+      _say(_words(job.plan.folder, job.finish()))
+    caching.write_root(provider, options)
+  _say(
+      f'{options.out} is whole after {time.monotonic() - start:.1f} s. Train '
+      'on it with --gin_file=data/cached.gin after the recipe '
+      f'and --gin.CACHE_DIR={options.out}'
+  )
+  return code
+
+
+def _words(folder: str, manifest: record_cache.Manifest) -> str:
+  return (
+      f'{folder}: {manifest.num_records} records of {manifest.content}, '
+      f'{manifest.num_tokens} tokens, {len(manifest.shards)} shards, '
+      f'fingerprint {manifest.fingerprint}'
+  )
+
+
+def _options_of(
+    arguments: argparse.Namespace,
+) -> tuple[Any, caching.CacheOptions]:
+  """(task or mixture, how to write it)."""
   provider, lengths = _provider_of(arguments)
   splits = arguments.splits
-  options = caching.CacheOptions(
+  return provider, caching.CacheOptions(
       out=arguments.out,
       content=arguments.content,
       splits=splits.split(',') if splits else None,
@@ -106,31 +174,26 @@ def _write(arguments: argparse.Namespace, *, given: Sequence[str]) -> int:
       max_record_tokens=arguments.max_record_tokens,
       seed=arguments.seed,
   )
-  jobs = caching.plan_jobs(provider, options)
-  if arguments.worker is not None:
-    number, count, parent = map(int, arguments.worker.split(','))
-    _write_share(jobs, number=number, count=count, parent=parent)
-    return exit_codes.DONE.code
-  start = time.monotonic()
-  for job in jobs:
-    job.start()
-  code = _write_all(jobs, arguments, given=given)
-  if code != exit_codes.DONE.code:
-    return code
-  for job in jobs:
-    manifest = job.finish()
-    _say(
-        f'{job.plan.folder}: {manifest.num_records} records of '
-        f'{manifest.content}, {manifest.num_tokens} tokens, '
-        f'{len(manifest.shards)} shards, fingerprint {manifest.fingerprint}'
-    )
-  caching.write_root(provider, options)
-  _say(
-      f'{options.out} is whole after {time.monotonic() - start:.1f} s. Train '
-      'on it with --gin_file=data/cached.gin after the recipe '
-      f'and --gin.CACHE_DIR={options.out}'
-  )
-  return code
+
+
+@contextlib.contextmanager
+def _taken(out: str):
+  """Keeps a second command out of a folder; a bucket has no locks.
+
+  Raises:
+    ValueError: there is a first one.
+  """
+  places.make_folder(out)
+  path = places.join(out, 'writing.lock')
+  try:
+    lock = output_lock.OutputLock(path)
+  except output_lock.TakenError:
+    raise ValueError(
+        f'{out} is being written by another `t5wild cache`, which holds '
+        f'{path}: expected one at a time. Wait for it, or give another --out.'
+    ) from None
+  with contextlib.closing(lock):
+    yield
 
 
 def _provider_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
@@ -163,34 +226,76 @@ def _provider_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
   return datasets.find_provider(cfg), lengths
 
 
+def plan_again(arguments: Sequence[str], config: str | None) -> Any:
+  """The jobs of a command, planned by another process, on any machine.
+
+  Args:
+    arguments: of the command.
+    config: the text of its recipe, as its files may not be there.
+  """
+  jax.config.update('jax_platforms', 'cpu')
+  parsed = _parser().parse_args(gin_utils.rewrite_gin_args(list(arguments)))
+  if config is None:
+    return caching.plan_jobs(*_options_of(parsed))
+  with tempfile.TemporaryDirectory() as folder:
+    parsed.gin_file = [os.path.join(folder, 'recipe.gin')]
+    parsed.gin_bindings = []  # they are in it
+    with open(parsed.gin_file[0], 'w', encoding='utf-8') as file:
+      file.write(config)
+    return caching.plan_jobs(*_options_of(parsed))
+
+
+def _end_with(parent: int) -> None:
+  """Ends this process as soon as its parent is gone, however it went."""
+
+  def watch():
+    while os.getppid() == parent:
+      time.sleep(_PARENT_POLL_SECONDS)
+    os._exit(exit_codes.FAILED.code)
+
+  threading.Thread(target=watch, daemon=True).start()
+
+
 def _write_share(
-    jobs: Sequence[caching.SplitJob], *, number: int, count: int, parent: int
+    jobs: Sequence[split_jobs.SplitJob], *, number: int, count: int
 ) -> None:
   """Writes every `count`-th shard, from `number` on."""
   shards = [
       (job, index) for job in jobs for index in range(job.plan.num_shards)
   ]
   for job, index in shards[number::count]:
-    if parent != os.getppid():
-      return  # nobody waits for it any more
     job.write_shard(index)
 
 
 def _write_all(
-    jobs: Sequence[caching.SplitJob],
+    jobs: Sequence[split_jobs.SplitJob],
     arguments: argparse.Namespace,
     *,
     given: Sequence[str],
 ) -> int:
-  """Writes all shards that are missing, by several processes if told to."""
-  missing = sum(
-      not job.plan.is_done(index)
-      for job in jobs
-      for index in range(job.plan.num_shards)
-  )
-  count = max(1, min(arguments.num_processes, missing))
+  """Writes all shards that are missing: by Beam, or by several processes."""
+  missing = [
+      (number, index)
+      for number, job in enumerate(jobs)
+      for index in job.plan.missing()
+  ]
+  if arguments.pipeline_options is not None:
+    config = gin.config_str() if arguments.gin_file else None
+    beam_shards.write(
+        missing,
+        jobs=jobs,
+        # By its name: in this file, run as a program, it has another.
+        plan=functools.partial(
+            importlib.import_module('t5wild.cache').plan_again,
+            tuple(given), config,
+        ),
+        name=fingerprints.of_value([list(given), config]),
+        options=beam_shards.parse_options(arguments.pipeline_options),
+    )  # fmt: skip
+    return exit_codes.DONE.code
+  count = max(1, min(arguments.num_processes, len(missing)))
   if count == 1:
-    _write_share(jobs, number=0, count=1, parent=os.getppid())
+    _write_share(jobs, number=0, count=1)
     return exit_codes.DONE.code
   workers = [
       subprocess.Popen([

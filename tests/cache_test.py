@@ -9,88 +9,23 @@ import importlib
 import os
 import pathlib
 import signal
-import subprocess
-import sys
 import time
 
-import numpy as np
 import pytest
 
 from t5wild import cache
 from t5wild import exit_codes
 from t5wild.data import record_cache
-from tests import multiprocess
+from tests import cache_commands
 from tests import small_disk
 from tests.data import caches
 
-_TASKS = """
-import os, time
-import seqio
-from t5wild.tasks import local_text
-
-def slowly(dataset):
-  def wait(example):
-    time.sleep(float(os.environ.get('TEST_CACHE_SECONDS', '0')))
-    return example
-  import tensorflow as tf
-  return dataset.map(lambda example: {
-      'targets': tf.ensure_shape(
-          tf.numpy_function(wait, [example['targets']], tf.string), []
-      )
-  })
-
-task = local_text.text_task(
-    os.environ['TEST_CACHE_TEXT'], name='one', held_out_fraction=0.2
-)
-seqio.TaskRegistry.add(
-    'one', source=task.source,
-    preprocessors=[slowly, *task.preprocessors],
-    output_features=task.output_features,
-)
-"""
 _TIMEOUT_SECONDS = 300
 
 
 @pytest.fixture(scope='module')
 def project(tmp_path_factory):
-  """A folder with a module of tasks, and the text that they read."""
-  folder = tmp_path_factory.mktemp('project')
-  (folder / 'cache_test_tasks.py').write_text(_TASKS)
-  numbers = np.random.default_rng(0)
-  (folder / 'text').mkdir()
-  for index in range(12):
-    words = map(str, numbers.integers(0, 10**6, 300))
-    (folder / 'text' / f'{index:02}.txt').write_text(' '.join(words))
-  return folder
-
-
-def _start(project, *arguments, seconds: float = 0.0, **options):
-  environment = multiprocess.process_environment(
-      devices_per_process=1,
-      extra={
-          'TEST_CACHE_TEXT': str(project / 'text'),
-          'TEST_CACHE_SECONDS': str(seconds),
-      },
-  )
-  environment['PYTHONPATH'] += os.pathsep + str(project)
-  return subprocess.Popen(
-      [
-          sys.executable, '-m', 't5wild.cli', 'cache',
-          '--module=cache_test_tasks', *map(str, arguments),
-      ],
-      env=environment,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT,
-      text=True,
-      start_new_session=True,
-      **options,
-  )  # fmt: skip
-
-
-def _cache(project, *arguments) -> tuple[int, str]:
-  process = _start(project, *arguments)
-  output, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
-  return process.returncode, output
+  return cache_commands.make_project(tmp_path_factory.mktemp('project'))
 
 
 def _fingerprints(root) -> dict[str, str]:
@@ -117,7 +52,7 @@ def test_killed_in_the_middle_it_goes_on_and_is_the_same(
 ):
   whole, killed = tmp_path / 'whole', tmp_path / 'killed'
   _write_undisturbed(project, whole, monkeypatch)
-  process = _start(
+  process = cache_commands.start(
       project, '--task=one', f'--out={killed}', '--num_processes=2',
       seconds=1.0,
   )  # fmt: skip
@@ -131,7 +66,7 @@ def test_killed_in_the_middle_it_goes_on_and_is_the_same(
   with pytest.raises(record_cache.BadCacheError, match='shards are done'):
     caches.reader(caches.config(killed))
   before = {path: path.stat().st_mtime_ns for path in done}
-  code, output = _cache(
+  code, output = cache_commands.run(
       project, '--task=one', f'--out={killed}', '--num_processes=1'
   )
   assert code == exit_codes.DONE.code, output
@@ -161,11 +96,11 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(project, tmp_path):
         '--task=one', f'--out={disk / "cache"}', '--num_processes=1',
         '--num_shards=2', '--splits=train',
     )  # fmt: skip
-    code, output = _cache(project, *command)
+    code, output = cache_commands.run(project, *command)
     assert code == exit_codes.DISK_FULL.code, output
     assert 'the same command goes on' in output
     filling.unlink()
-    code, output = _cache(project, *command)
+    code, output = cache_commands.run(project, *command)
     assert code == exit_codes.DONE.code, output
     record_cache.RecordCache(disk / 'cache' / 'one' / 'train').verify()
 

@@ -8,7 +8,7 @@ several processes share the work and a killed one is done again from its last
 whole shard. seqio and TensorFlow are imported when a function is called.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import importlib.metadata
@@ -20,11 +20,13 @@ import numpy as np
 
 import t5wild
 from t5wild.data import fingerprints
-from t5wild.data import pipelines
+from t5wild.data import places
 from t5wild.data import providers
 from t5wild.data import record_cache
 from t5wild.data import record_format
 from t5wild.data import shard_writer
+from t5wild.data import source_files
+from t5wild.data import split_jobs
 
 CONTENTS = ('auto', 'tokens', 'examples')
 _OBJECTIVES = 't5wild.data.objectives'
@@ -36,7 +38,7 @@ class CacheOptions:
   """How to write a cache.
 
   Attributes:
-    out: folder of the cache.
+    out: folder of the cache, on this machine or in a bucket.
     content: 'tokens': documents as tokens, for an objective at read time.
       'examples': what the task gives, its objective drawn once for all epochs.
       'auto': tokens where the task has an objective of `data.objectives`.
@@ -58,11 +60,7 @@ class CacheOptions:
 
   def __post_init__(self):
     """Refuses what no cache could be written with."""
-    if '://' in self.out:
-      raise ValueError(
-          f'--out is {self.out!r}: expected a folder of this machine. Write '
-          'the cache there, and copy it (gsutil, aws s3) as a whole.'
-      )
+    places.is_bucket(self.out)  # or a folder; refuses what is neither
     if self.content not in CONTENTS:
       raise ValueError(
           f'--content is {self.content!r}: expected one of {CONTENTS}. Choose '
@@ -77,97 +75,9 @@ class CacheOptions:
         )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SplitJob:
-  """The caching of one split of one task."""
-
-  task: Any
-  split: str
-  content: str
-  pipeline: Any
-  options: CacheOptions
-  manifest: record_cache.Manifest
-  plan: shard_writer.ShardPlan
-
-  def start(self) -> None:
-    """Makes the folder, and writes down what will be in it.
-
-    Raises:
-      ValueError: the folder holds another cache.
-    """
-    os.makedirs(self.plan.folder, exist_ok=True)
-    path = os.path.join(self.plan.folder, record_cache.PLAN)
-    wanted = {
-        'task_fingerprint': self.manifest.task_fingerprint,
-        'content': self.content,
-        'num_shards': self.plan.num_shards,
-        'max_record_tokens': self.plan.max_record_tokens,
-        'schema': dataclasses.asdict(self.plan.schema),
-        'seed': self.options.seed,
-    }
-    wanted = json.loads(json.dumps(wanted))
-    if not os.path.exists(path):
-      shard_writer.write_text(path, json.dumps(wanted))
-      return
-    with open(path, encoding='utf-8') as file:
-      found = json.load(file)
-    differing = [key for key in wanted if found.get(key) != wanted[key]]
-    if differing:
-      raise ValueError(
-          f'{self.plan.folder} holds another cache:\n'
-          f'  there: { {key: found.get(key) for key in differing} }\n'
-          f'  now:   { {key: wanted[key] for key in differing} }\n'
-          'Expected the same. Give another --out, delete that folder, or run '
-          'it with the task and options that it was begun with.'
-      )
-
-  def write_shard(self, index: int) -> None:
-    """Writes a shard, where it is not done."""
-    if not self.plan.is_done(index):
-      self.plan.write(index, self._documents(index))
-
-  def _documents(self, index: int) -> Iterator[Mapping[str, np.ndarray]]:
-    import seqio
-
-    dataset = self.pipeline.get_dataset(
-        sequence_length=self.options.task_feature_lengths,
-        split=self.split,
-        shuffle=False,
-        seed=self.options.seed,
-        shard_info=seqio.ShardInfo(
-            index=index, num_shards=self.plan.num_shards
-        ),
-        num_epochs=1,
-        trim_output_features=False,
-        try_in_mem_cache=False,
-    )
-    names = self.plan.schema.features
-    dataset = pipelines.with_options(
-        dataset.map(lambda example: {name: example[name] for name in names})
-    )
-    for example in pipelines.PipelineIterator(dataset):
-      if any(tokens.size for tokens in example.values()):
-        yield example
-
-  def finish(self) -> record_cache.Manifest:
-    """Writes the manifest, once all shards are done."""
-    shards = [
-        self.plan.load_summary(index) for index in range(self.plan.num_shards)
-    ]
-    manifest = dataclasses.replace(self.manifest, shards=shards)
-    if not manifest.num_records:
-      raise ValueError(
-          f'the split {self.split!r} of {self.task.name} has no example: '
-          'expected one. Leave it out by --splits, or look at its source.'
-      )
-    shard_writer.write_text(
-        os.path.join(self.plan.folder, record_cache.MANIFEST),
-        manifest.to_json(),
-    )
-    return manifest
-
-
-def plan_jobs(provider: Any, options: CacheOptions) -> list[SplitJob]:
+def plan_jobs(
+    provider: Any, options: CacheOptions
+) -> list[split_jobs.SplitJob]:
   """Plans the splits of a task, or of all tasks of a mixture; writes nothing.
 
   Raises:
@@ -193,6 +103,24 @@ def _all(options: CacheOptions) -> CacheOptions:
   return dataclasses.replace(options, splits=None)
 
 
+def check_root(provider: Any, options: CacheOptions) -> None:
+  """Refuses a folder of the cache of another task or mixture.
+
+  Raises:
+    ValueError: with both names.
+  """
+  path = places.join(options.out, record_cache.ROOT)
+  if not places.exists(path):
+    return
+  there = json.loads(places.read_text(path))['name']
+  if there != provider.name:
+    raise ValueError(
+        f'{options.out} holds the cache of {there!r}: expected one of '
+        f'{provider.name!r}, or nothing. Give another --out; '
+        'CachedDatasetConfig.cache_dir takes several, which are mixed.'
+    )
+
+
 def write_root(provider: Any, options: CacheOptions) -> None:
   """Writes which tasks the cache is of, and at which rates they are mixed."""
   tasks = providers.subtasks_of(provider)
@@ -202,12 +130,14 @@ def write_root(provider: Any, options: CacheOptions) -> None:
       for task in tasks
   }
   shard_writer.write_text(
-      os.path.join(options.out, record_cache.ROOT),
+      places.join(options.out, record_cache.ROOT),
       json.dumps({'name': provider.name, 'rates': rates}, indent=1),
   )
 
 
-def _plan_split(task: Any, split: str, options: CacheOptions) -> SplitJob:
+def _plan_split(
+    task: Any, split: str, options: CacheOptions
+) -> split_jobs.SplitJob:
   content, preprocessors = _cut_preprocessors(task, options.content)
   features = dict(task.output_features)
   names = ('targets',) if content == 'tokens' else tuple(sorted(features))
@@ -250,12 +180,12 @@ def _plan_split(task: Any, split: str, options: CacheOptions) -> SplitJob:
           None,
       ),
   )
-  return SplitJob(
+  return split_jobs.SplitJob(
       task=task,
       split=split,
-      content=content,
       pipeline=pipeline,
-      options=options,
+      task_feature_lengths=options.task_feature_lengths,
+      seed=options.seed,
       manifest=manifest,
       plan=shard_writer.ShardPlan(
           folder=folder,
@@ -265,6 +195,7 @@ def _plan_split(task: Any, split: str, options: CacheOptions) -> SplitJob:
               options.max_record_tokens if is_cut else None
           ),
       ),
+      source_state=source_files.look_at(task.source.list_shards(split)),
   )
 
 

@@ -19,17 +19,16 @@ import urllib.parse
 import numpy as np
 
 from t5wild.data import fingerprints
+from t5wild.data import places
 from t5wild.data import record_format
+from t5wild.data import shard_files
 
-MANIFEST = 'manifest.json'
+MANIFEST = shard_files.MANIFEST
 PLAN = 'plan.json'
 ROOT = 'cache.json'
 FORMAT = 1
+BadCacheError = shard_files.BadCacheError
 _READER_OPTIONS = 'readahead_buffer_size:0,max_parallelism:0'
-
-
-class BadCacheError(ValueError):
-  """A cache that cannot be read as it is; names the file and the mend."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,12 +123,11 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
   Raises:
     BadCacheError: for a folder that is no finished cache.
   """
-  path = os.path.join(folder, MANIFEST)
-  if not os.path.exists(path):
+  path = places.join(folder, MANIFEST)
+  if not places.exists(path):
     raise BadCacheError(_why_unfinished(os.fspath(folder)))
   try:
-    with open(path, encoding='utf-8') as file:
-      values = json.load(file)
+    values = json.loads(places.read_text(path))
     if values['format'] != FORMAT:
       raise BadCacheError(
           f'{path} has the format {values["format"]}: expected {FORMAT}. Write '
@@ -160,15 +158,17 @@ _PLAIN_FIELDS = (
 
 
 def _why_unfinished(folder: str) -> str:
-  plan = os.path.join(folder, PLAN)
-  if not os.path.exists(plan):
+  plan = places.join(folder, PLAN)
+  if not places.exists(plan):
     return (
         f'there is no cache in {folder!r} (no {MANIFEST}): expected a folder '
         'that `t5wild cache --out` wrote. Correct the path, or write one.'
     )
-  with open(plan, encoding='utf-8') as file:
-    num_shards = json.load(file)['num_shards']
-  done = sum(name.endswith('.json') for name in os.listdir(folder)) - 1
+  num_shards = json.loads(places.read_text(plan))['num_shards']
+  done = sum(
+      name.startswith('data.') and name.endswith('.json')
+      for name in places.names(folder)
+  )
   return (
       f'the cache {folder!r} is still being written: {done} of {num_shards} '
       f'shards are done, expected all and {MANIFEST}. Wait for `t5wild cache`, '
@@ -176,11 +176,14 @@ def _why_unfinished(folder: str) -> str:
   )
 
 
+def quoted(name: str) -> str:
+  """A task or a split as the name of a folder."""
+  return urllib.parse.quote(name, safe='')
+
+
 def split_folder(root: str, *, task: str, split: str) -> str:
   """Where a split of a task lies in a cache."""
-  return os.path.join(
-      root, *(urllib.parse.quote(name, safe='') for name in (task, split))
-  )
+  return places.join(root, quoted(task), quoted(split))
 
 
 def folders_of(root: str) -> list[str]:
@@ -189,13 +192,7 @@ def folders_of(root: str) -> list[str]:
   Raises:
     BadCacheError: where there is none.
   """
-  if os.path.exists(os.path.join(root, MANIFEST)):
-    return [root]
-  found = sorted(
-      folder
-      for folder, _, files in os.walk(root)
-      if PLAN in files or MANIFEST in files
-  )
+  found = places.folders_with(root, any_of=(PLAN, MANIFEST), depth=2)
   if not found:
     raise BadCacheError(_why_unfinished(root))
   return found
@@ -219,13 +216,13 @@ class RecordCache:
         finished cache.
     """
     self.folder = os.fspath(folder)
-    self.manifest = read_manifest(folder)
+    self.manifest = read_manifest(self.folder)
+    self._files = shard_files.ShardFiles(self.folder)
     # As they were written, whichever are left out.
     self.shard_numbers = list(range(len(self.manifest.shards)))
     if skip_bad_shards:
       self._leave_out_bad_shards()
-    for shard in self.manifest.shards:
-      self._check_size(shard)
+    self._files.check_sizes(self.manifest.shards)
     counts = [shard.num_records for shard in self.manifest.shards]
     self._ends = np.cumsum(counts)
     self._starts = self._ends - counts
@@ -234,30 +231,12 @@ class RecordCache:
     """Number of records."""
     return self.manifest.num_records
 
-  def _path(self, shard: Shard) -> str:
-    return os.path.join(self.folder, shard.name)
-
-  def _check_size(self, shard: Shard) -> None:
-    path = self._path(shard)
-    try:
-      size = os.path.getsize(path)
-    except OSError:
-      raise BadCacheError(
-          f'the shard {path} is missing: expected {shard.num_bytes} bytes, as '
-          f'{MANIFEST} says. {_MEND}'
-      ) from None
-    if size != shard.num_bytes:
-      raise BadCacheError(
-          f'the shard {path} has {size} bytes: expected {shard.num_bytes}, as '
-          f'{MANIFEST} says; it is truncated or another file. {_MEND}'
-      )
-
   def _leave_out_bad_shards(self) -> None:
     good, numbers = [], []
     for number, shard in enumerate(self.manifest.shards):
       try:
-        self._check_size(shard)
-        self._check_bytes(shard)
+        self._files.check_sizes([shard])
+        self._files.check_bytes(shard)
         good.append(shard)
         numbers.append(number)
       except BadCacheError as error:
@@ -268,7 +247,7 @@ class RecordCache:
     if not good:
       raise BadCacheError(
           f'no shard of {self.folder} is whole: expected one of '
-          f'{len(self.manifest.shards)}. {_MEND}'
+          f'{len(self.manifest.shards)}. {shard_files.MEND}'
       )
     if lost:
       logging.warning(
@@ -282,16 +261,6 @@ class RecordCache:
     self.manifest = dataclasses.replace(self.manifest, shards=good)
     self.shard_numbers = numbers
 
-  def _check_bytes(self, shard: Shard) -> None:
-    found = fingerprints.of_file(self._path(shard))
-    if found != shard.sha256:
-      raise BadCacheError(
-          f'the shard {self._path(shard)} was altered:\n'
-          f'  SHA-256 of {MANIFEST}: {shard.sha256}\n'
-          f'  SHA-256 of the file:     {found}\n'
-          f'Expected the same. {_MEND}'
-      )
-
   @functools.cached_property
   def _readers(self) -> list[Any]:
     return [None] * len(self.manifest.shards)
@@ -303,7 +272,7 @@ class RecordCache:
       shard = self.manifest.shards[number]
       try:
         self._readers[number] = array_record_module.ArrayRecordReader(
-            self._path(shard), _READER_OPTIONS
+            self._files.local(shard), _READER_OPTIONS
         )
       except (RuntimeError, ValueError, OSError) as error:
         raise BadCacheError(self._unreadable(shard, error)) from error
@@ -311,9 +280,9 @@ class RecordCache:
 
   def _unreadable(self, shard: Shard, error: Exception) -> str:
     return (
-        f'the shard {self._path(shard)} cannot be read '
+        f'the shard {self._files.path(shard)} cannot be read '
         f'({str(error).splitlines()[0][:300]}): expected {shard.num_records} '
-        f'records with the SHA-256 {shard.sha256}. {_MEND}'
+        f'records with the SHA-256 {shard.sha256}. {shard_files.MEND}'
     )
 
   def locate(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -329,7 +298,13 @@ class RecordCache:
     """
     shards, places = self.locate(numbers)
     found: list[bytes] = [b''] * numbers.size
-    for number in np.unique(shards).tolist():
+    touched = np.unique(shards).tolist()
+    self._files.bring(
+        self.manifest.shards[number]
+        for number in touched
+        if self._readers[number] is None
+    )
+    for number in touched:
       wanted = np.flatnonzero(shards == number)
       wanted = wanted[np.argsort(places[wanted], kind='stable')]
       shard = self.manifest.shards[number]
@@ -349,7 +324,7 @@ class RecordCache:
       BadCacheError: naming the first shard that is not what was written.
     """
     for number, shard in enumerate(self.manifest.shards):
-      self._check_bytes(shard)
+      self._files.verified_copy(shard)
       if shard.num_records:
         self._verify_records(number, shard)
 
@@ -363,14 +338,10 @@ class RecordCache:
         counted[name] += int(rows.lengths.sum())
     if counted != dict(shard.tokens):
       raise BadCacheError(
-          f'the shard {self._path(shard)} holds {counted} tokens: expected '
-          f'{dict(shard.tokens)}, as {MANIFEST} says. {_MEND}'
+          f'the shard {self._files.path(shard)} holds {counted} tokens: '
+          f'expected {dict(shard.tokens)}, as {MANIFEST} says. '
+          f'{shard_files.MEND}'
       )
 
 
-_MEND = (
-    'Copy that file again; or delete it with its .json and the manifest, and '
-    'run `t5wild cache` again, which writes what is missing; or go on without '
-    'it by CachedDatasetConfig.skip_bad_shards = True.'
-)
 _VERIFIED_AT_ONCE = 4096

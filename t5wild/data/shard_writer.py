@@ -12,10 +12,14 @@ import dataclasses
 import itertools
 import json
 import os
+import tempfile
+import time
+import uuid
 
 import numpy as np
 
 from t5wild.data import fingerprints
+from t5wild.data import places
 from t5wild.data import record_cache
 from t5wild.data import record_format
 
@@ -23,11 +27,17 @@ from t5wild.data import record_format
 # as many as are about this long.
 _GROUP_BYTES = 8192
 _MAX_GROUP = 64
+_TEMPORARY = '.tmp-'
+_STALE_SECONDS = 3600.0
 _SAMPLED = 256  # records by which their length is judged
 
 
 class NotWrittenError(OSError):
   """A file of a cache could not be written; says what to do."""
+
+
+class NotSentError(NotWrittenError):
+  """It could not be written into a bucket."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,16 +62,37 @@ class ShardPlan:
     return f'data.array_record-{index:05d}-of-{self.num_shards:05d}'
 
   def is_done(self, index: int) -> bool:
-    """Whether a shard is written."""
-    return os.path.exists(self._summary(index))
+    """Whether a shard is written, and as large as it was then."""
+    try:
+      shard = self._load_summary(index)
+    except FileNotFoundError:
+      return False
+    return places.num_bytes(self._path(index)) == shard.num_bytes
+
+  def missing(self) -> list[int]:
+    """Numbers of the shards that are not done."""
+    done = places.side_by_side(
+        self.is_done, list(range(self.num_shards)), folder=self.folder
+    )
+    return [index for index, is_done in enumerate(done) if not is_done]
+
+  def load_summaries(self) -> list[record_cache.Shard]:
+    """What is in the shards, once all are done."""
+    return places.side_by_side(
+        self._load_summary, list(range(self.num_shards)), folder=self.folder
+    )
+
+  def _path(self, index: int) -> str:
+    return places.join(self.folder, self.name(index))
 
   def _summary(self, index: int) -> str:
-    return os.path.join(self.folder, f'{self.name(index)}.json')
+    return f'{self._path(index)}.json'
 
-  def load_summary(self, index: int) -> record_cache.Shard:
-    """What is in a shard that is done."""
-    with open(self._summary(index), encoding='utf-8') as file:
-      return record_cache.Shard(**json.load(file))
+  def _load_summary(self, index: int) -> record_cache.Shard:
+    path = self._summary(index)
+    if not places.exists(path):
+      raise FileNotFoundError(path)
+    return record_cache.Shard(**json.loads(places.read_text(path)))
 
   def write(
       self, index: int, documents: Iterable[Mapping[str, np.ndarray]]
@@ -78,10 +109,9 @@ class ShardPlan:
     Raises:
       NotWrittenError: as on a full disk; nothing is left of it.
     """
-    path = os.path.join(self.folder, self.name(index))
-    temporary = f'{path}.tmp-{os.getpid()}'
+    path = self._path(index)
     counts = _Counts(self.schema)
-    try:
+    with _temporary_for(path) as temporary:
       _write_records(temporary, self._records(documents, counts=counts))
       _check_on_disk(temporary, num_records=counts.records)
       shard = record_cache.Shard(
@@ -92,11 +122,7 @@ class ShardPlan:
           num_bytes=os.path.getsize(temporary),
           sha256=fingerprints.of_file(temporary),
       )
-      os.replace(temporary, path)
-    except BaseException:
-      with contextlib.suppress(OSError):
-        os.remove(temporary)
-      raise
+      _bring_to(path, temporary)
     write_text(self._summary(index), json.dumps(dataclasses.asdict(shard)))
     return shard
 
@@ -155,15 +181,18 @@ def _write_records(path: str, records: Iterator[bytes]) -> None:
       writer.write(record)
     writer.close()
   except RuntimeError as error:  # so it tells of a full disk
-    raise NotWrittenError(_not_written(path, error)) from error
+    raise _not_written(path, error) from error
 
 
 def _check_on_disk(path: str, *, num_records: int) -> None:
   """Makes sure that all bytes are on the disk, and can be read again."""
   from array_record.python import array_record_module
 
-  with open(path, 'rb') as file:
-    os.fsync(file.fileno())
+  try:
+    with open(path, 'rb') as file:
+      os.fsync(file.fileno())
+  except OSError as error:
+    raise _not_written(path, error) from error
   try:
     reader = array_record_module.ArrayRecordReader(path)
     found = reader.num_records()
@@ -183,25 +212,92 @@ def _check_on_disk(path: str, *, num_records: int) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-  """Writes a small file whole, or not at all."""
-  temporary = f'{path}.tmp-{os.getpid()}'
+  """Writes a small file whole, or not at all.
+
+  Raises:
+    NotWrittenError: it could not be.
+  """
   try:
-    with open(temporary, 'w', encoding='utf-8') as file:
-      file.write(text)
-      file.flush()
-      os.fsync(file.fileno())
-    os.replace(temporary, path)
-  except BaseException as error:
+    if places.is_bucket(path):
+      places.send_text(path, text)
+      return
+    with _temporary_for(path) as temporary:
+      with open(temporary, 'w', encoding='utf-8') as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+      os.replace(temporary, path)
+  except OSError as error:
+    raise _not_written(path, error) from error
+
+
+@contextlib.contextmanager
+def _temporary_for(path: str) -> Iterator[str]:
+  """A name to write under until all is there; what is left there is removed.
+
+  Beside the file, or on this machine (TMPDIR) for one in a bucket.
+  """
+  folder, name = os.path.split(path)
+  if places.is_bucket(path):
+    folder = working_folder()
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+  # Other processes may be writing the same file, other machines too.
+  token = f'{os.getpid()}-{uuid.uuid4().hex[:8]}'
+  temporary = os.path.join(folder, f'{name}{_TEMPORARY}{token}')
+  try:
+    yield temporary
+  finally:
     with contextlib.suppress(OSError):
       os.remove(temporary)
-    if isinstance(error, OSError):
-      raise NotWrittenError(_not_written(path, error)) from error
-    raise
 
 
-def _not_written(path: str, error: Exception) -> str:
-  return (
-      f'{path} could not be written: {str(error).splitlines()[0][:300]}. '
-      'Expected a folder that this user may write, with space left. Free some, '
-      'or choose another --out; the same command goes on.'
+def working_folder() -> str:
+  """Where shards for buckets are written first."""
+  return os.path.join(tempfile.gettempdir(), f't5wild_cache_{os.getuid()}')
+
+
+def remove_leftovers(folder: str) -> list[str]:
+  """Removes what killed writers left in a local folder; returns the names.
+
+  Call it where nobody else is writing. In the working folder somebody may be:
+  what was written to within the last hour stays there.
+  """
+  removed = []
+  now = time.time()
+  for name in places.names(folder):
+    path = os.path.join(folder, name)
+    if _TEMPORARY not in name:
+      continue
+    with contextlib.suppress(OSError):
+      is_shared = folder == working_folder()
+      if is_shared and now - os.stat(path).st_mtime < _STALE_SECONDS:
+        continue
+      os.remove(path)
+      removed.append(name)
+  return removed
+
+
+def _bring_to(path: str, temporary: str) -> None:
+  try:
+    if places.is_bucket(path):
+      places.send(path, temporary)
+    else:
+      os.replace(temporary, path)
+  except OSError as error:
+    raise _not_written(path, error) from error
+
+
+def _not_written(path: str, error: Exception) -> NotWrittenError:
+  reason = str(error).splitlines()[0][:300]
+  if places.is_bucket(path):
+    return NotSentError(
+        f'{path} could not be written: {reason}. Expected a bucket that this '
+        'machine reaches and may write. Mend its access, or choose another '
+        '--out; the same command goes on.'
+    )
+  return NotWrittenError(
+      f'{path} could not be written: {reason}. Expected a folder that this '
+      'user may write, with space left. Free some, or choose another --out '
+      '(TMPDIR where shards for a bucket are written first); the same command '
+      'goes on.'
   )

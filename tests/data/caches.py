@@ -3,7 +3,6 @@
 """Caches written without seqio, and readers of them for any host."""
 
 import json
-import os
 import types
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from t5wild.data import cached_datasets
 from t5wild.data import fingerprints
 from t5wild.data import objectives
+from t5wild.data import places
 from t5wild.data import record_cache
 from t5wild.data import record_format
 from t5wild.data import shard_writer
@@ -61,7 +61,7 @@ def write(
   """Writes a cache of arrays (tokens) or of mappings (examples)."""
   is_tokens = isinstance(documents[0], np.ndarray)
   folder = record_cache.split_folder(str(root), task=task, split=split)
-  os.makedirs(folder, exist_ok=True)
+  places.make_folder(folder)
   schema = record_format.Schema(
       features=('targets',) if is_tokens else ('inputs', 'targets'),
       dtype='uint16',
@@ -73,7 +73,7 @@ def write(
       max_record_tokens=128 if is_tokens else None,
   )
   shard_writer.write_text(
-      os.path.join(folder, record_cache.PLAN),
+      places.join(folder, record_cache.PLAN),
       json.dumps({'num_shards': num_shards}),
   )
   shards = [
@@ -103,10 +103,10 @@ def write(
       versions={},
   )
   shard_writer.write_text(
-      os.path.join(folder, record_cache.MANIFEST), manifest.to_json()
+      places.join(folder, record_cache.MANIFEST), manifest.to_json()
   )
   shard_writer.write_text(
-      os.path.join(str(root), record_cache.ROOT),
+      places.join(str(root), record_cache.ROOT),
       json.dumps({'name': 'letters', 'rates': rates or {task: 1.0}}),
   )
   return folder

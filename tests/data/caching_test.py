@@ -242,7 +242,7 @@ def test_tokens_of_a_task_without_an_objective_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ('changes', 'named'),
     [
-        ({'out': 'gs://bucket/cache'}, 'folder of this machine'),
+        ({'out': 'ftp://server/cache'}, 'folder of this machine'),
         ({'content': 'text'}, '--content'),
         ({'num_shards': 0}, '--num_shards'),
     ],

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What lies in the folder that was given to `t5wild cache --out`."""
+
+import json
+
+from t5wild.data import places
+from t5wild.data import record_cache
+
+
+def rates_of(root: str) -> dict[str, float]:
+  """Rates by task, as they were cached.
+
+  Raises:
+    BadCacheError: there is no cache, or it is still being written.
+  """
+  path = places.join(root, record_cache.ROOT)
+  if not places.exists(path):
+    for folder in record_cache.folders_of(root):
+      record_cache.read_manifest(folder)  # says what is missing, if it is
+    raise record_cache.BadCacheError(
+        f'{root!r} has no {record_cache.ROOT}: expected the folder that was '
+        'given to `t5wild cache --out`. Give that one, or run the command '
+        'again, which goes on where it was stopped.'
+    )
+  return json.loads(places.read_text(path))['rates']
+
+
+def folder_of(root: str, *, task: str, split: str) -> str:
+  """Where a split of a task lies.
+
+  Raises:
+    BadCacheError: it is not there; with the splits that are.
+  """
+  folder = record_cache.split_folder(root, task=task, split=split)
+  there = places.names(places.join(root, record_cache.quoted(task)))
+  if record_cache.quoted(split) in there:
+    return folder
+  raise record_cache.BadCacheError(
+      f'the cache {root!r} of {task} has no split {split!r}: expected one of '
+      f'{there}. Set CachedDatasetConfig.split to one of them, or cache it.'
+  )

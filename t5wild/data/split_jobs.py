@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The caching of one split of one task: begun, shard by shard, finished.
+
+Any process that plans the same job may write any of its shards, at any time,
+and any number of times: the bytes are the same.
+"""
+
+from collections.abc import Iterator, Mapping
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+
+from t5wild.data import pipelines
+from t5wild.data import places
+from t5wild.data import record_cache
+from t5wild.data import shard_writer
+from t5wild.data import source_files
+
+SOURCE = 'source.json'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SplitJob:
+  """What is to be written, and how.
+
+  Attributes:
+    task: a seqio task.
+    split: of it.
+    pipeline: the task that gives what is written.
+    task_feature_lengths: for examples whose task cuts by them.
+    seed: of what is random in the task.
+    manifest: as it will be, without its shards.
+    plan: how shards are laid out.
+    source_state: of the source's files, when the job was planned.
+  """
+
+  task: Any
+  split: str
+  pipeline: Any
+  task_feature_lengths: Mapping[str, int] | None
+  seed: int
+  manifest: record_cache.Manifest
+  plan: shard_writer.ShardPlan
+  source_state: source_files.State
+
+  @property
+  def _plan_file(self) -> str:
+    return places.join(self.plan.folder, record_cache.PLAN)
+
+  @property
+  def _source_file(self) -> str:
+    return places.join(self.plan.folder, SOURCE)
+
+  def start(self) -> None:
+    """Makes the folder, and writes down what will be in it.
+
+    Raises:
+      ValueError: the folder holds another cache, or one of the source as it
+        was before a change.
+    """
+    places.make_folder(self.plan.folder)
+    # The source first: a plan without it would be one of any source.
+    if not places.exists(self._plan_file):
+      shard_writer.write_text(
+          self._source_file, json.dumps(dict(self.source_state), indent=0)
+      )
+      shard_writer.write_text(self._plan_file, json.dumps(self._description()))
+    self.check_started()
+
+  def check_started(self) -> None:
+    """Refuses to write what does not go with what is there.
+
+    Raises:
+      ValueError: see `start`.
+    """
+    wanted = json.loads(json.dumps(self._description()))
+    found = json.loads(places.read_text(self._plan_file))
+    differing = [key for key in wanted if found.get(key) != wanted[key]]
+    if differing:
+      raise ValueError(
+          f'{self.plan.folder} holds another cache:\n'
+          f'  there: { {key: found.get(key) for key in differing} }\n'
+          f'  now:   { {key: wanted[key] for key in differing} }\n'
+          'Expected the same. Give another --out, delete that folder, or run '
+          'it with the task and options that it was begun with.'
+      )
+    if places.exists(self._source_file):  # older caches have none
+      begun = json.loads(places.read_text(self._source_file))
+      self._refuse_changes(
+          {path: tuple(state) for path, state in begun.items()},
+          self.source_state,
+      )
+
+  def _description(self) -> dict[str, Any]:
+    return {
+        'task_fingerprint': self.manifest.task_fingerprint,
+        'content': self.manifest.content,
+        'num_shards': self.plan.num_shards,
+        'max_record_tokens': self.plan.max_record_tokens,
+        'schema': dataclasses.asdict(self.plan.schema),
+        'seed': self.seed,
+    }
+
+  def _refuse_changes(
+      self, before: source_files.State, after: source_files.State
+  ) -> None:
+    changes = source_files.changes(before, after)
+    if changes:
+      raise ValueError(
+          f'the source of {self.manifest.task} has changed since its caching '
+          f'in {self.plan.folder} was begun:\n{changes}\n'
+          'Expected files that stay as they are, or shards would not be of one '
+          'text. Delete that folder and run the command again; or put the '
+          'files back as they were (touch -d gives one its time back).'
+      )
+
+  def write_shard(self, index: int) -> None:
+    """Writes a shard, where it is not done."""
+    if not self.plan.is_done(index):
+      self.plan.write(index, self._documents(index))
+
+  def _documents(self, index: int) -> Iterator[Mapping[str, np.ndarray]]:
+    import seqio
+
+    dataset = self.pipeline.get_dataset(
+        sequence_length=self.task_feature_lengths,
+        split=self.split,
+        shuffle=False,
+        seed=self.seed,
+        shard_info=seqio.ShardInfo(
+            index=index, num_shards=self.plan.num_shards
+        ),
+        num_epochs=1,
+        trim_output_features=False,
+        try_in_mem_cache=False,
+    )
+    names = self.plan.schema.features
+    dataset = pipelines.with_options(
+        dataset.map(lambda example: {name: example[name] for name in names})
+    )
+    for example in pipelines.PipelineIterator(dataset):
+      if any(tokens.size for tokens in example.values()):
+        yield example
+
+  def finish(self) -> record_cache.Manifest:
+    """Writes the manifest, once all shards are done.
+
+    Raises:
+      ValueError: there is no example, or the source has changed meanwhile.
+    """
+    shards = self.plan.load_summaries()
+    manifest = dataclasses.replace(self.manifest, shards=shards)
+    if not manifest.num_records:
+      raise ValueError(
+          f'the split {self.split!r} of {self.task.name} has no example: '
+          'expected one. Leave it out by --splits, or look at its source.'
+      )
+    self._refuse_changes(
+        self.source_state,
+        source_files.look_at(self.task.source.list_shards(self.split)),
+    )
+    shard_writer.write_text(
+        places.join(self.plan.folder, record_cache.MANIFEST),
+        manifest.to_json(),
+    )
+    return manifest
