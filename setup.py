@@ -101,6 +101,11 @@ setuptools.setup(
         'test': _TEST,
         'metrics': ['rouge-score>=0.1.2,<0.2', 'sacrebleu>=2.4,<3'],
         's3': _S3,
+        'mlflow': [
+            'alembic>=1.14,<2', 'mlflow-skinny>=3.11,<4', 'sqlalchemy>=2,<3'
+        ],
+        'prometheus': ['prometheus-client>=0.21,<1'],
+        'wandb': ['wandb>=0.26.1,<1'],
         'hf': ['safetensors>=0.4,<1', 'transformers>=4.50,<6'],
     },
     entry_points={'console_scripts': ['t5wild = t5wild.cli:main']},

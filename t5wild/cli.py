@@ -82,6 +82,10 @@ COMMANDS = {
         module='t5wild.reports.compare',
         summary='say how runs differ, since which step, and what they cost',
     ),
+    'sweep': Command(
+        module='t5wild.experiments.sweep_command',
+        summary='train a recipe with many values, and say which was best',
+    ),
     'watch': Command(
         module='t5wild.reports.watch',
         summary='show a run in the terminal, or as a live page, as it goes on',

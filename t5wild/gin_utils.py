@@ -80,18 +80,9 @@ def parse_gin_flags(
   Raises:
     GinError: everything that is wrong, in one message, with files and lines.
   """
-  files = [
-      reader.read_file(path, search_paths=gin_search_paths)
-      for path in gin_files or ()
-  ]
-  bindings = []
-  for text in map(gin_flags.quoted, gin_bindings or ()):
-    from_flag = reader.read_text(text, search_paths=gin_search_paths)
-    if all(isinstance(s, reader.Binding) for s in from_flag.statements):
-      bindings.extend(from_flag.statements)
-    else:  # an import or an include
-      files.append(from_flag)
-  report = lint_lib.lint(files, bindings, skip_unknown=skip_unknown)
+  files, bindings, report = lint_gin_flags(
+      gin_search_paths, gin_files, gin_bindings, skip_unknown
+  )
   for hint in report.hints:
     logging.warning('%s', hint)
   report.raise_errors()
@@ -104,6 +95,37 @@ def parse_gin_flags(
   if finalize_config:
     gin.finalize()
   logging.debug('gin configuration:\n%s', get_gin_config_str())
+
+
+def lint_gin_flags(
+    gin_search_paths: Sequence[str],
+    gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
+    skip_unknown: bool | Sequence[str] = False,
+) -> tuple[list[reader.GinFile], list[reader.Binding], lint_lib.Report]:
+  """Checks gin files and bindings, and changes nothing in gin.
+
+  Takes the first arguments of `parse_gin_flags`.
+
+  Returns:
+    The files in gin's order, the bindings after them, and what was found.
+
+  Raises:
+    GinError: A file is not there or cannot be read.
+  """
+  files = [
+      reader.read_file(path, search_paths=gin_search_paths)
+      for path in gin_files or ()
+  ]
+  bindings = []
+  for text in map(gin_flags.quoted, gin_bindings or ()):
+    from_flag = reader.read_text(text, search_paths=gin_search_paths)
+    if all(isinstance(s, reader.Binding) for s in from_flag.statements):
+      bindings.extend(from_flag.statements)
+    else:  # an import or an include
+      files.append(from_flag)
+  report = lint_lib.lint(files, bindings, skip_unknown=skip_unknown)
+  return files, bindings, report
 
 
 def run(main: Callable[[Sequence[str]], Any]) -> None:

@@ -35,12 +35,16 @@ _FLOORS = {
     'models': 4,
     'evaluator': 5, 'trainer': 5,
     'training_plan': 5.5,
+    'training_checks': 5.8,
     'training_data': 5.7, 'training_saves': 5.7,
+    'training_evaluators': 5.8,
     'inference_state': 5.7, 'run_config': 5.7, 'run_ends': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
     'own_binaries': 6,
     'burn_in': 7, 'cache': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,
-    'interactive': 7, 'precompile': 7, 'samples': 7, 'tasks': 7, 'train': 7,
+    'interactive': 7, 'samples': 7, 'tasks': 7, 'train': 7,
+    'recipe_facts': 7,  # asked by experiments, in a process of its own
+    'precompile': 7.5,  # for machines that are not here it asks the planner
     'quickstart': 8,  # fills in macros, then runs the training binary
 }  # fmt: skip
 # These stand apart: what each may import of ours, itself always included.
@@ -59,7 +63,8 @@ _APART = {
         'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware'
     }),
     'experiments': frozenset({
-        'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware'
+        'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware',
+        'gin_utils', 'reports',
     }),
 }
 # Rooms apart that a floor may import all the same.
@@ -74,6 +79,7 @@ _SEES_APART = {
     'inferring': frozenset({'gin_utils'}),
     'own_binaries': frozenset({'gin_utils'}),
     'precompile': frozenset({'gin_utils'}),
+    'recipe_facts': frozenset({'compat', 'gin_utils'}),
     'planner': frozenset({'gin_utils', 'networks'}),
     'burn_in': frozenset({'gin_utils', 'networks'}),
     'quickstart': frozenset({'gin_utils', 'reports'}),

@@ -32,6 +32,7 @@ _GOLDEN = _ROOT / 'tests' / 'golden'
 _UPDATE = bool(os.environ.get('UPDATE_GOLDEN'))
 _TINY = 'models/t5_1_1/tiny.gin'
 _PRETRAIN = 'runs/pretrain.gin'
+_SOURCE = 'sources/files.gin'
 _T5X_TINY = 't5x/contrib/gpu/t5/t5_1_1/tiny.gin'
 _T5X_PRETRAIN = 't5x/configs/runs/pretrain.gin'
 # What a file needs around it to be a run, by its innermost folder here.
@@ -42,6 +43,11 @@ _AROUND = {
     'optimizers': ((_TINY, _PRETRAIN), ()),
     'recipes': ((), ()),
     'runs': ((_TINY,), ()),
+    'sweeps': ((), ()),
+    'ladders': ((), ()),
+    'sources': (
+        (_TINY, _PRETRAIN, 'objectives/span_corruption.gin', _SOURCE), ()
+    ),
     't5x/configs': ((_TINY,), ()),
     't5x/contrib/gpu/t5/configs': ((_T5X_TINY,), ()),
     't5x/contrib/gpu/t5/t5_1_1': (
@@ -66,15 +72,19 @@ _PLACEHOLDERS = {
     'CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'DROPOUT_RATE': '0.0',
     'EVAL_OUTPUT_DIR': "'/placeholder/evaluation'",
+    'FILES': "'/placeholder/*.jsonl'",
     'FEATURE_LENGTHS': "{'inputs': 512, 'targets': 114}",
+    'HF_DATASET': "'/placeholder/data_set'",
     'INFER_OUTPUT_DIR': "'/placeholder/outputs'",
     'INITIAL_CHECKPOINT_PATH': "'/placeholder/checkpoint_1000'",
     'MIXTURE_OR_TASK_MODULE': "'placeholder.tasks'",
     'MIXTURE_OR_TASK_NAME': "'placeholder_task'",
     'MODEL_DIR': "'/placeholder/model_dir'",
+    'SEQIO_CACHE': "'/placeholder/cached_tasks/placeholder_task'",
     'TASK_FEATURE_LENGTHS': "{'inputs': 512, 'targets': 114}",
     'TF_EXAMPLE_FILE_PATHS': "['/placeholder/examples.tfrecord']",
     'TF_EXAMPLE_FILE_TYPE': "'tfrecord'",
+    'TFDS_NAME': "'placeholder/a:1.0.0'",
     'TRAIN_EVAL_MIXTURE_OR_TASK_NAME': "'placeholder_task'",
     'TRAIN_STEPS': '10000',
 }
@@ -114,7 +124,10 @@ def _is_ours(wrapped) -> bool:
 def _files_for(path: str) -> list[str]:
   folders = [each for each in _AROUND if path.startswith(f'{each}/')]
   before, after = _AROUND[max(folders, key=len)]
-  return [*before, path, *(each for each in after if each != path)]
+  return [
+      *(each for each in before if each != path), path,
+      *(each for each in after if each != path),
+  ]  # fmt: skip
 
 
 def _missing(files: list[str]) -> list[str]:

@@ -38,7 +38,11 @@ _AXES = (
 
 
 def document(
-    title: str, sections: Iterable[str], *, data: dict[str, Any]
+    title: str,
+    sections: Iterable[str],
+    *,
+    data: dict[str, Any],
+    script: str = 'report.js',
 ) -> str:
   """The whole file.
 
@@ -46,6 +50,8 @@ def document(
     title: of the window.
     sections: HTML.
     data: what the script draws.
+    script: of `page/`, that draws: `report.js`, or `figures.js` for figures
+      that are made ready here.
   """
   library = packed_library()
   packed = (
@@ -65,7 +71,8 @@ def document(
       _harmless(data),
       '</script>\n',
       packed,
-      f'<script>{_asset("report.js")}</script>\n</body></html>\n',
+      f'<script>{_asset("shared.js")}\n{_asset(script)}</script>\n',
+      '</body></html>\n',
   ])
 
 
