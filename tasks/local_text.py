@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks over text files of this machine: files, folders and globs.
+"""Tasks over text of this machine: files, folders, globs, or another source.
 
 In gin a task is a reference that is called, and its arguments are bindings:
 
     from t5wild.tasks import local_text
     data.DatasetConfig.mixture_or_task_name = @local_text.text_task()
     local_text.text_task.paths = '/data/books'
+
+`t5wild.tasks.sources` has others than files: paths = @sources.hugging_face().
 
 In Python, `add_local_text_task('books', '/data/books')` registers one under a
 name that recipes then use. Importing this module registers nothing and imports
@@ -31,7 +33,7 @@ Paths = str | Sequence[str]
 
 
 def text_task(
-    paths: Paths | None = None,
+    paths: Any = None,
     *,
     name: str | None = None,
     vocabulary: Any = None,
@@ -49,7 +51,8 @@ def text_task(
   Args:
     paths: files, folders or globs: .txt and other plain text, .py, .jsonl,
       each of them also as .gz, and .parquet. None is the Python standard
-      library's sources, a text that every machine has.
+      library's sources, a text that every machine has. Or a seqio.DataSource,
+      such as those of `t5wild.tasks.sources`, which has its own splits.
     name: name of the task, by which its metrics go.
     vocabulary: a seqio vocabulary, the path of a SentencePiece model, or None
       for bytes (384 ids, of which 125 are sentinels).
@@ -57,9 +60,11 @@ def text_task(
       'fim'; or a seqio preprocessor of tokenized documents in 'targets', such
       as `@objectives.span_corruption` in gin, to set its arguments; or what
       `text_objectives.find_objective` makes of either, to set the features.
-    held_out_fraction: fraction of the files in 'validation', 0 for none.
-    text_field: field of JSON lines, column of Parquet files.
-    on_corrupt: 'fail' or 'skip', for a line that is no text.
+    held_out_fraction: fraction of the files in 'validation', 0 for none; not
+      of a source.
+    text_field: field of JSON lines, column of Parquet files, field of a
+      source's examples: text, or tokens of the vocabulary.
+    on_corrupt: 'fail' or 'skip', for a line that is no text; not of a source.
     shuffle_buffer_size: examples among which the next one is drawn.
 
   Returns:
@@ -71,6 +76,17 @@ def text_task(
   """
   import seqio
 
+  if isinstance(paths, seqio.DataSource):
+    return seqio.Task(
+        name or 'text',
+        shuffle_buffer_size=shuffle_buffer_size,
+        **text_objectives.parts_over_source(
+            paths,
+            text_field=text_field,
+            objective=objective,
+            vocabulary=vocabulary,
+        ),
+    )
   return seqio.Task(
       name or ('python_stdlib' if paths is None else 'local_text'),
       shuffle_buffer_size=shuffle_buffer_size,

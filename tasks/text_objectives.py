@@ -157,6 +157,57 @@ def task_parts(
   }
 
 
+def parts_over_source(
+    source: Any,
+    *,
+    text_field: str,
+    objective: Objective,
+    vocabulary: Any = None,
+) -> dict[str, Any]:
+  """Makes what a seqio.Task over a source of text, or of its tokens, needs.
+
+  Args:
+    source: a seqio.DataSource, whose examples have a text.
+    text_field: where it is; text, or int32 tokens of the vocabulary, whose
+      end of sequence is left out.
+    objective: see `Objective`.
+    vocabulary: see `task_parts`.
+
+  Returns:
+    'source', 'output_features' and 'preprocessors'.
+
+  Raises:
+    ValueError: for an unknown name, or a source without this field.
+  """
+  parts = task_parts(objective, vocabulary=vocabulary)
+  first = [_text_from(text_field)]
+  if hasattr(source, 'with_columns'):  # reads no more of it
+    source = source.with_columns({'targets': text_field})
+    first = []
+    if source.kinds['targets'] != 'text':
+      first = [without_end]
+  parts['preprocessors'] = [*first, *parts['preprocessors']]
+  return {'source': source, **parts}
+
+
+def without_end(dataset: Any, output_features: Any) -> Any:
+  """seqio preprocessor: tokens without the end of sequence behind them."""
+  import tensorflow as tf
+
+  def cut(example):
+    example = dict(example)
+    for name, feature in output_features.items():
+      tokens = example.get(name)
+      if tokens is None or tokens.dtype == tf.string:
+        continue
+      has_end = tf.reduce_all(tokens[-1:] == feature.vocabulary.eos_id)
+      size = tf.size(tokens)
+      example[name] = tokens[: size - tf.cast(has_end & (size > 0), tf.int32)]
+    return example
+
+  return dataset.map(cut, num_parallel_calls=2, deterministic=True)
+
+
 def add_text_tasks(
     name: str,
     *,
@@ -208,7 +259,7 @@ def _text_from(text_field: str) -> Callable[[Any], Any]:
     if text_field not in fields:
       raise ValueError(
           f'the source has no field {text_field!r}: expected one of {fields}. '
-          "Set add_text_tasks' text_field to the one that has the text."
+          'Set text_field to the one that has the text.'
       )
     if fields == ['targets']:
       return dataset

@@ -22,7 +22,7 @@ class PlanOnly:
 
 
 def tokenize_documents(dataset: Any, output_features: Any) -> Any:
-  """seqio preprocessor: text in `targets` to ids, in order.
+  """seqio preprocessor: text in `targets` to ids, in order; ids stay.
 
   Unlike seqio.preprocessors.tokenize it keeps no copy of the text and works on
   few documents at a time, so that a saved position stays small.
@@ -32,7 +32,9 @@ def tokenize_documents(dataset: Any, output_features: Any) -> Any:
   vocabulary = output_features['targets'].vocabulary
 
   def tokenize(features):
-    ids = vocabulary.encode_tf(features['targets'])
+    ids = features['targets']
+    if ids.dtype == tf.string:
+      ids = vocabulary.encode_tf(ids)
     return {'targets': tf.cast(ids, tf.int32)}
 
   return dataset.map(tokenize, num_parallel_calls=2, deterministic=True)

@@ -40,39 +40,6 @@ def test_the_checksum_is_that_of_its_definition_at_every_length(size):
   assert tfrecords.crc32c(data) == _by_bits(data)
 
 
-def test_what_tensorflow_writes_is_read_as_it_was(tmp_path):
-  tf = pytest.importorskip('tensorflow')
-  numbers = [0, 1, -1, 127, 128, 1 << 40, -(1 << 40)]
-  example = tf.train.Example(
-      features=tf.train.Features(
-          feature={
-              'text': tf.train.Feature(
-                  bytes_list=tf.train.BytesList(value=[b'one', 'ö'.encode()])
-              ),
-              'numbers': tf.train.Feature(
-                  int64_list=tf.train.Int64List(value=numbers)
-              ),
-              'weights': tf.train.Feature(
-                  float_list=tf.train.FloatList(value=[0.5, -2.0])
-              ),
-              'none': tf.train.Feature(),
-          }
-      )
-  )
-  path = str(tmp_path / 'a.tfrecord')
-  with tf.io.TFRecordWriter(path) as writer:
-    for _ in range(3):
-      writer.write(example.SerializeToString())
-  with open(path, 'rb') as file:
-    records = list(tfrecords.read_records(file))
-  assert len(records) == 3
-  found = tfrecords.parse_example(records[2].data)
-  assert found['text'] == [b'one', 'ö'.encode()]
-  assert found['numbers'].tolist() == numbers
-  assert found['weights'].tolist() == [0.5, -2.0]
-  assert list(found['none']) == []
-
-
 def _read(data: bytes) -> list[dict]:
   return [
       tfrecords.parse_example(record.data)
