@@ -82,6 +82,12 @@ DISK_FULL = Exit(
     meaning='The run directory cannot be written and no step can be kept.',
     restart=False,
 )
+DOES_NOT_FIT = Exit(
+    code=81,
+    name='does_not_fit',
+    meaning='A program was compiled, and takes more memory than a device has.',
+    restart=False,
+)
 
 ALL = (
     DONE,
@@ -93,6 +99,7 @@ ALL = (
     LOST_PEER,
     BAD_HARDWARE,
     DISK_FULL,
+    DOES_NOT_FIT,
 )
 _BY_CODE = {exit_.code: exit_ for exit_ in ALL}
 

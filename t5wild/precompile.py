@@ -3,7 +3,8 @@
 """The compiling binary: `t5wild precompile` and `python -m t5wild.precompile`.
 
 Compiles the training step of a recipe and trains nothing: to see early that it
-compiles and fits, and to fill the compilation cache for the run to come.
+compiles and fits, and to fill the compilation cache for the run to come. With
+--topology, for a machine that need not be here, by that machine's own compiler.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ import threading
 import time
 from typing import Any
 
+from absl import flags
 from absl import logging
 from etils import epath
 import gin
@@ -23,6 +25,7 @@ from t5wild.data import datasets
 from t5wild.models import base as models_base
 from t5wild.models import seqio_class
 from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.planner import for_topology
 from t5wild.trainer import initializer
 from t5wild.trainer import model_info
 from t5wild.trainer import trainer as trainer_lib
@@ -141,14 +144,6 @@ def _write(folder: str, texts: dict[str, str]) -> None:
     (path / name).write_text(text)
 
 
-def _help() -> str:
-  return (
-      'usage: t5wild precompile --gin_file=FILE ... [--gin.NAME=VALUE ...]\n\n'
-      'Compiles the training step that the gin files describe, and trains '
-      'nothing.\n\n' + command_line.flags_help()
-  )
-
-
 def _start() -> None:
   command_line.use_data_dirs()
   command_line.parse_gin(precompile=precompile)
@@ -157,10 +152,14 @@ def _start() -> None:
 
 def run(argv: Sequence[str]) -> int:
   """Runs the binary; returns one of `exit_codes`."""
-  command_line.define_flags()
-  code = command_line.exit_code_of_flags(argv, make_help=_help)
+  for_topology.define_flags()
+  code = command_line.exit_code_of_flags(
+      argv, make_help=for_topology.help_text, check=for_topology.check_flags
+  )
   if code is not None:
     return code
+  if flags.FLAGS.topology is not None:
+    return for_topology.compile_and_tell(argv[1:])
   return command_line.run_binary(
       _start, is_ready=_ARGUMENTS_ARE_GOOD, for_the_user=()
   )

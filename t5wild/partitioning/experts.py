@@ -11,6 +11,7 @@ import functools
 
 from jax.sharding import Mesh
 
+from t5wild.partitioning import devices as devices_lib
 from t5wild.partitioning import mesh as mesh_lib
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.partitioning import rules as rules_lib
@@ -74,7 +75,7 @@ class MoePjitPartitioner(partitioner_lib.PjitPartitioner):
   def mesh(self) -> Mesh:
     """The mesh over all devices of all processes."""
     sizes = mesh_lib.mesh_sizes(
-        len(mesh_lib.select_devices(self._backend, platform=self._platform)),
+        len(devices_lib.select_devices(self._backend, platform=self._platform)),
         num_partitions=self._num_partitions,
         model_parallel_submesh=self._model_parallel_submesh,
     )

@@ -13,7 +13,6 @@ import math
 from typing import Any
 
 from absl import logging
-import jax
 from jax.experimental import mesh_utils
 from jax.sharding import AxisType
 from jax.sharding import Mesh
@@ -27,61 +26,10 @@ _SHAPE_AXES = {
     3: ('replica', 'data', 'model'),
     len(MESH_AXES): MESH_AXES,
 }
-_PLATFORM_OF_NAME = {
-    'cpu': 'cpu',
-    'gpu': 'gpu',
-    'cuda': 'gpu',
-    'rocm': 'gpu',
-    'tpu': 'tpu',
-}
 
 
 class MisfitError(ValueError):
   """The mesh asked for cannot be laid over the devices there are."""
-
-
-def select_devices(
-    backend: str | None = None, *, platform: str | None = None
-) -> list[jax.Device]:
-  """Returns all devices of all processes, of the platform asked for.
-
-  Args:
-    backend: name given to `jax.devices`; None takes JAX's default.
-    platform: `'cpu'`, `'gpu'` or `'tpu'` makes it an error to get another
-      one; None takes what JAX finds.
-
-  Raises:
-    ValueError: unknown platform name, or the platform asked for is not there.
-      JAX would fall back to the CPU with a warning, and a run would crawl for
-      hours unnoticed.
-  """
-  if platform is not None and platform not in _PLATFORM_OF_NAME:
-    raise ValueError(
-        f'Unknown platform {platform!r}.\n'
-        f'Expected one of {sorted(set(_PLATFORM_OF_NAME.values()))} or None.\n'
-        'Set PjitPartitioner.platform to one of these.'
-    )
-  try:
-    devices = jax.devices(backend)
-  except RuntimeError as error:
-    raise ValueError(
-        f'JAX has no devices of backend {backend!r}: {error}\n'
-        'Expected an installed and visible backend.\n'
-        'Run `t5wild doctor` to see what JAX finds and what is missing, or '
-        'leave out `backend` to take what is here.'
-    ) from error
-  found = devices[0].platform
-  wanted = _PLATFORM_OF_NAME.get(platform, found)
-  if found != wanted:
-    raise ValueError(
-        f'This run asks for {platform!r} and JAX found {len(devices)} '
-        f'{found!r} device(s): {devices[0].device_kind}.\n'
-        f'Expected devices of platform {wanted!r}.\n'
-        'Run `t5wild doctor` to see why; install the matching extra (cuda12, '
-        'cuda13 or tpu), unset JAX_PLATFORMS, or set '
-        'PjitPartitioner.platform = None to accept any device.'
-    )
-  return devices
 
 
 def mesh_sizes(

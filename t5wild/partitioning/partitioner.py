@@ -19,6 +19,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 import numpy as np
 
+from t5wild.partitioning import devices as devices_lib
 from t5wild.partitioning import layout
 from t5wild.partitioning import mesh as mesh_lib
 from t5wild.partitioning import partitioned_function
@@ -73,7 +74,7 @@ class BasePartitioner:
   @functools.cached_property
   def mesh(self) -> Mesh:
     """The mesh over all devices of all processes."""
-    devices = mesh_lib.select_devices(self._backend, platform=self._platform)
+    devices = devices_lib.select_devices(self._backend, platform=self._platform)
     sizes = mesh_lib.mesh_sizes(
         len(devices),
         num_partitions=self._num_partitions,

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 import pytest
 
+from t5wild.partitioning import devices
 from t5wild.partitioning import mesh
 from tests.partitioning import fake_devices
 
@@ -238,13 +239,13 @@ def test_two_tpu_slices_are_split_over_data():
 
 def test_a_platform_asked_for_and_not_got_is_an_error():
   with pytest.raises(ValueError) as caught:
-    mesh.select_devices(platform='gpu')
+    devices.select_devices(platform='gpu')
   assert "'cpu'" in str(caught.value) and 't5wild doctor' in str(caught.value)
   with pytest.raises(ValueError, match="'gpus'"):
-    mesh.select_devices(platform='gpus')
-  assert mesh.select_devices(platform='cpu') == jax.devices()
+    devices.select_devices(platform='gpus')
+  assert devices.select_devices(platform='cpu') == jax.devices()
 
 
 def test_a_backend_that_is_not_installed_is_an_error_with_the_mend():
   with pytest.raises(ValueError, match='t5wild doctor'):
-    mesh.select_devices('tpu')
+    devices.select_devices('tpu')

@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The process that compiles: `python -m t5wild.planner.worker JOB`.
+
+A compiler may end its process, so it never runs in the one that was asked. JOB
+is a JSON file: the command line of gin, the topology, the programs; what was
+found is written into the folder that it names, one JSON file a program, each
+when it is done, so that what was found before an end remains.
+"""
+
+from collections.abc import Mapping, Sequence
+import importlib
+import json
+import pathlib
+import re
+import sys
+import time
+from typing import Any
+
+from absl import flags
+from absl import logging
+import jax
+
+from t5wild import command_line
+from t5wild import exit_codes
+from t5wild.partitioning import devices as devices_lib
+from t5wild.planner import collectives
+from t5wild.planner import described
+from t5wild.planner import for_topology
+from t5wild.planner import formulas
+from t5wild.planner import hlo
+from t5wild.planner import kernels
+from t5wild.planner import recipe as recipe_lib
+from t5wild.planner import topologies
+from t5wild.trainer import model_info
+
+_MEMORY = ('argument', 'output', 'alias', 'temp', 'generated_code')
+# How the TPU's compiler says that a program is too large.
+_TOO_LARGE = re.compile(
+    r'Used ([\d.]+)([KMG]) of ([\d.]+)([KMG]) hbm', re.IGNORECASE
+)
+_UNITS = {'K': 2**10, 'M': 2**20, 'G': 2**30}
+
+
+def main(argv: Sequence[str]) -> int:
+  """Does the job of a file; returns one of `exit_codes`."""
+  job = json.loads(pathlib.Path(argv[1]).read_text())
+  topology = topologies.parse(job['topology'])
+  out = pathlib.Path(job['out'])
+  try:
+    recipe = _read_recipe(job['arguments'])
+    with devices_lib.described(described.devices_of(topology)):
+      facts = describe(recipe)
+      _write(out / 'recipe.json', facts)
+      for program in job['programs']:
+        found = compile_program(
+            recipe, program, text_path=out / f'{program}.hlo.txt'
+        )
+        _write(out / f'{program}.json', found)
+  except (ValueError, LookupError, OSError, TypeError, flags.Error) as error:
+    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
+    return exit_codes.BAD_CONFIG.code
+  return exit_codes.DONE.code
+
+
+def _read_recipe(arguments: Sequence[str]) -> recipe_lib.Recipe:
+  for_topology.define_flags()  # all of them may stand there
+  command_line.parse_flags(['t5wild precompile', *arguments])
+  command_line.use_data_dirs()
+  # Recipes name these functions; nothing of them is called.
+  functions = {
+      name: getattr(importlib.import_module(f't5wild.{name}'), name)
+      for name in ('train', 'precompile')
+  }
+  command_line.parse_gin(**functions)
+  return recipe_lib.read(**functions)
+
+
+def describe(recipe: recipe_lib.Recipe) -> dict[str, Any]:
+  """What follows from the recipe before anything is compiled."""
+  info = model_info.describe(recipe.states, recipe.partitioner)
+  shapes = {name: list(x.shape) for name, x in recipe.batch.items()}
+  config = getattr(getattr(recipe.model, 'module', None), 'config', None)
+  facts = {
+      'mesh': dict(info.mesh),
+      'num_parameters': info.num_parameters,
+      'bytes_by_kind': info.bytes_by_kind(),
+      'batch': shapes,
+      'num_microbatches': recipe.num_microbatches,
+      'model_dir': recipe.model_dir,
+      'total_steps': recipe.total_steps,
+      'dtype': str(getattr(config, 'dtype', '')),
+      'remat_policy': getattr(config, 'remat_policy', None),
+      'scan_layers': getattr(config, 'scan_layers', None),
+      'model_flops': None,
+  }
+  cost = model_info.step_cost(recipe.model, shapes)
+  if cost is not None:
+    facts['model_flops'] = cost.flops_per_step
+    facts['shape'] = vars(formulas.model_shape_of(config))
+  return facts
+
+
+def compile_program(
+    recipe: recipe_lib.Recipe, program: str, *, text_path: pathlib.Path
+) -> dict[str, Any]:
+  """Compiles one program; returns what is known of it.
+
+  Args:
+    recipe: the parts it is made of.
+    program: one of `for_topology.PROGRAMS`.
+    text_path: where the compiled program's text is left.
+  """
+  start = time.perf_counter()
+  lowered = recipe.lower(program)
+  lowered_at = time.perf_counter()
+  logging.info('Lowered %s in %.1f s', program, lowered_at - start)
+  try:
+    compiled = lowered.compile()
+  except jax.errors.JaxRuntimeError as error:
+    found = _of_refusal(str(error))
+  else:
+    text = compiled.as_text()
+    text_path.write_text(text)
+    found = {
+        'memory': _memory(compiled),
+        **of_text(text, mesh=dict(recipe.partitioner.mesh.shape)),
+    }
+  return {
+      'lower_seconds': lowered_at - start,
+      'compile_seconds': time.perf_counter() - lowered_at,
+      **found,
+  }
+
+
+def of_text(text: str, *, mesh: Mapping[str, int]) -> dict[str, Any]:
+  """Collectives and kernels of a compiled program's text."""
+  module = hlo.Module(text)
+  return {
+      'collectives': [
+          vars(each) for each in collectives.of_module(module, mesh)
+      ],
+      'kernels': vars(kernels.of_module(module)),
+  }
+
+
+def _memory(compiled: Any) -> dict[str, int] | None:
+  """Bytes of one device; None where the compiler does not tell."""
+  memory = compiled.memory_analysis()
+  if memory is None:
+    return None
+  found = {
+      name: getattr(memory, f'{name}_size_in_bytes') for name in _MEMORY
+  }
+  # Outputs that take over the donated state's memory are counted once.
+  found['peak'] = sum(found.values()) - 2 * found['alias']
+  return found
+
+
+def _of_refusal(message: str) -> dict[str, Any]:
+  """What a compiler said that compiled nothing: that it does not fit.
+
+  Raises:
+    ValueError: it said something else.
+  """
+  match = _TOO_LARGE.search(message)
+  if not match and 'RESOURCE_EXHAUSTED' not in message:
+    raise ValueError(
+        f'The compiler refuses the program: {message}\n'
+        'Expected one that compiles; the same recipe on CPUs (--topology=cpu:N)'
+        ' tells whether it is the recipe.\n'
+        'Mend the recipe, or report this with the command.'
+    )
+  needed = _bytes(match[1], match[2]) if match else None
+  return {'memory': None, 'refused': message[:2000], 'needed_bytes': needed}
+
+
+def _bytes(number: str, unit: str) -> int:
+  return int(float(number) * _UNITS[unit.upper()])
+
+
+def _write(path: pathlib.Path, found: Mapping[str, Any]) -> None:
+  path.write_text(json.dumps(found, indent=1, default=str))
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv))

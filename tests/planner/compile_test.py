@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling for machines that are not here, and what ends it."""
+
+import json
+
+from absl.testing import flagsaver
+import pytest
+
+from t5wild import exit_codes
+from t5wild import precompile
+from t5wild.planner import compile as compile_lib
+from t5wild.planner import environment
+from t5wild.planner import for_topology
+from t5wild.planner import topologies
+
+_TINY = (
+    '--gin_file=models/t5_1_1/tiny.gin',
+    '--gin_file=runs/pretrain.gin',
+    '--gin.MIXTURE_OR_TASK_NAME=no_such_task',  # its data are never opened
+    "--gin.TASK_FEATURE_LENGTHS={'inputs': 16, 'targets': 8}",
+    '--gin.BATCH_SIZE=16',
+    '--gin.DROPOUT_RATE=0.1',
+    '--gin.VOCABULARY=@seqio.ByteVocabulary()',
+    '--gin.TRAIN_STEPS=10',
+    '--gin.network.T5Config.scan_layers=True',
+    '--gin.partitioning.standard_logical_axis_rules.'
+    'parameter_partitioning_dims=2',
+    '--gin.partitioning.PjitPartitioner.num_partitions=2',
+)
+
+
+@pytest.fixture(autouse=True)
+def _flags_of_one_run():
+  """Flags are the process's: each run begins without those before it."""
+  for_topology.define_flags()
+  with flagsaver.flagsaver():
+    yield
+
+
+def _stand_in(monkeypatch, tmp_path, text):
+  """Has a module of `text` stand in for the process that compiles."""
+  (tmp_path / 'stand_in_worker.py').write_text(text)
+  monkeypatch.syspath_prepend(tmp_path)
+  monkeypatch.setattr(compile_lib, '_MODULE', 'stand_in_worker')
+
+
+def _request(**arguments):
+  return compile_lib.Request(
+      arguments=(), topology=topologies.parse('cpu:2'), **arguments
+  )
+
+
+def test_a_compiler_that_aborts_takes_only_its_own_process(
+    monkeypatch, tmp_path
+):
+  _stand_in(monkeypatch, tmp_path, (
+      "import os, sys\nprint('F0000 unknown flag', file=sys.stderr)\n"
+      'sys.stderr.flush()\nos.abort()\n'
+  ))
+  with pytest.raises(compile_lib.CompilerEndedError) as error:
+    compile_lib.compile_recipe(_request())
+  assert 'SIGABRT' in str(error.value)
+  assert 'unknown flag' in str(error.value)
+
+
+def test_a_compiler_that_takes_too_long_is_ended(monkeypatch, tmp_path):
+  _stand_in(monkeypatch, tmp_path, 'import time\ntime.sleep(60)\n')
+  with pytest.raises(compile_lib.CompilerEndedError, match='ended after 0 s'):
+    compile_lib.compile_recipe(_request(timeout_seconds=0.3))
+
+
+def test_a_refusal_comes_without_the_log(monkeypatch, tmp_path):
+  _stand_in(monkeypatch, tmp_path, (
+      "import sys\nprint('I1130 12:00:00.0 123 x.py:1] log\\nBad batch.\\n"
+      "Expected 8.', file=sys.stderr)\nsys.exit(2)\n"
+  ))
+  with pytest.raises(compile_lib.RefusedError) as error:
+    compile_lib.compile_recipe(_request())
+  assert str(error.value) == 'Bad batch.\nExpected 8.'
+
+
+@pytest.mark.parametrize(
+    ('flags', 'told'),
+    [
+        (['--topology=h101:8', *_TINY], "Did you mean 'h100'?"),
+        (['--topology=cpu:4'], '--gin_file is missing'),
+        (['--topology=cpu:4', '--programs=fly', *_TINY], "['fly']"),
+        (['--programs=eval', *_TINY], 'without --topology'),
+    ],
+)
+def test_flags_that_do_not_go_together_are_refused(flags, told, capsys):
+  code = precompile.run(['t5wild precompile', *flags])
+  assert code == exit_codes.BAD_CONFIG.code
+  assert told in capsys.readouterr().err
+
+
+def test_a_missing_compiler_is_no_traceback(monkeypatch, capsys):
+  monkeypatch.setattr(environment, 'version_of', lambda name: None)
+  code = precompile.run(['t5wild precompile', '--topology=v5e:2x2', *_TINY])
+  assert code == exit_codes.BAD_CONFIG.code
+  assert 'pip install' in capsys.readouterr().err
+
+
+def _compile(topology, tmp_path, *more):
+  return precompile.run([
+      't5wild precompile', f'--topology={topology}', *_TINY,
+      f'--gin.MODEL_DIR={tmp_path}', *more,
+  ])  # fmt: skip
+
+
+@pytest.mark.slow
+def test_all_programs_compile_for_a_virtual_mesh_and_leave_their_files(
+    tmp_path, capsys
+):
+  code = _compile('cpu:8', tmp_path, '--programs=train,eval,decode')
+  shown = capsys.readouterr()
+  assert code == exit_codes.DONE.code, shown.err
+  assert 'data 4 x model 2' in shown.out
+  assert 'says nothing of a GPU or TPU' in shown.out
+  found = json.loads((tmp_path / 'precompile/cpu-8.json').read_text())
+  assert set(found['programs']) == {'train', 'eval', 'decode'}
+  train = found['programs']['train']
+  kinds = {(t['kind'], tuple(t['axes'])) for t in train['collectives']}
+  assert ('all-reduce', ('model',)) in kinds
+  assert found['recipe']['batch']['encoder_input_tokens'] == [16, 16]
+  assert train['bytes']['parameters'] > 0
+  assert (tmp_path / 'precompile/cpu-8.png').stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_a_mesh_that_does_not_divide_is_refused_before_compiling(
+    tmp_path, capsys
+):
+  code = _compile('cpu:3', tmp_path)
+  assert code == exit_codes.BAD_CONFIG.code
+  assert 'does not fit the 3 device(s)' in capsys.readouterr().err
+
+
+def _skip_without(platform):
+  try:
+    environment.check_plugin(platform)
+  except environment.MissingPluginError as error:
+    pytest.skip(str(error))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('topology', 'platform'), [('h100:1x4', 'gpu'), ('v5e:2x2', 'tpu')]
+)
+def test_a_tiny_recipe_compiles_with_the_real_compiler(
+    topology, platform, tmp_path, capsys
+):
+  _skip_without(platform)
+  code = _compile(topology, tmp_path)
+  shown = capsys.readouterr()
+  assert code == exit_codes.DONE.code, shown.err
+  assert '\n  fits\n' in shown.out
+  name = topology.replace(':', '-')
+  found = json.loads((tmp_path / f'precompile/{name}.json').read_text())
+  train = found['programs']['train']
+  assert 0 < train['peak_bytes'] < train['memory_bytes']
+  assert any('model' in t['axes'] for t in train['collectives'])
