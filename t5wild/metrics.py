@@ -110,6 +110,47 @@ class AveragePerStep(Step):
 
 
 @flax.struct.dataclass
+class AveragesPerStep(AveragePerStep):
+  """Averages per step of several numbers in one array, each with a name.
+
+  One array costs a step what one number does, however many there are.
+
+  Attributes:
+    total: [names] sums of the values seen.
+    names: of each of them.
+  """
+
+  names: tuple[str, ...] = flax.struct.field(pytree_node=False, default=())
+
+  def merge(self, other: Self) -> Self:
+    """Sum of values and of steps; both have the same names."""
+    _require_same_type(self, other)
+    return self.replace(
+        total=self.total + other.total, steps=self.steps + other.steps
+    )
+
+
+@flax.struct.dataclass
+class Maximum(clu_metrics.Metric):
+  """Largest of all values seen."""
+
+  value: Scalar
+
+  @classmethod
+  def from_model_output(cls, values: Scalar, **_: Any) -> Self:
+    """A metric of the largest of a number or an array of any shape."""
+    return cls(value=jnp.max(jnp.asarray(values)))
+
+  def merge(self, other: Self) -> Self:
+    """The larger of both."""
+    return type(self)(value=jnp.maximum(self.value, other.value))
+
+  def compute(self) -> jax.Array:
+    """The largest."""
+    return jnp.asarray(self.value)
+
+
+@flax.struct.dataclass
 class Time(clu_metrics.Metric):
   """Seconds that the metric covers.
 

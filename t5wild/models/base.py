@@ -278,7 +278,9 @@ class BaseTransformerModel(BaseModel):
         z_loss=z_loss,
         segment_ids=_segment_ids_by_feature(batch),
     )
-    return loss, base_metrics.undo_normalizer_per_token(metrics, normalizer)
+    metrics = base_metrics.undo_normalizer_per_token(metrics, normalizer)
+    of_logits = base_metrics.compute_logit_metrics(logits, weights)
+    return loss, {**metrics, **of_logits}
 
   def _compute_metrics(
       self,

@@ -10,6 +10,8 @@ from jax import numpy as jnp
 
 from t5wild import metrics as metrics_lib
 
+# Begins the names of what a training step tells and an evaluation does not.
+OF_TRAINING = 'logits/'
 _PER_TOKEN = frozenset({
     'loss_per_nonpadding_target_token',
     'loss_per_all_target_tokens',
@@ -103,6 +105,35 @@ def compute_base_metrics(
   if segment_ids is not None:
     metrics.update(_padding_metrics(segment_ids))
   return metrics
+
+
+def compute_logit_metrics(
+    logits: jax.Array, mask: jax.Array | None
+) -> metrics_lib.MetricsMap:
+  """Signs of a softmax that saturates or collapses, of no gradient.
+
+  `logits/max`, the largest of all, and `logits/entropy`, that of the predicted
+  distribution in nats, averaged over tokens.
+
+  Args:
+    logits: [batch, length, vocab].
+    mask: [batch, length] weights; tokens of weight 0 are left out, None leaves
+      out none.
+  """
+  logits = jax.lax.stop_gradient(logits).astype(jnp.float32)
+  log_z = jax.scipy.special.logsumexp(logits, axis=-1)
+  softmax = jnp.exp(logits - log_z[..., None])
+  # A masked class has a logit of -inf, and a share of nothing.
+  mean = jnp.sum(jnp.where(softmax > 0, softmax * logits, 0.0), axis=-1)
+  is_counted = jnp.ones(logits.shape[:-1], bool) if mask is None else mask != 0
+  highest = jnp.where(is_counted, jnp.max(logits, axis=-1), -jnp.inf)
+  return {
+      f'{OF_TRAINING}max': metrics_lib.Maximum.from_model_output(highest),
+      f'{OF_TRAINING}entropy': clu_metrics.Average(
+          total=jnp.sum(jnp.where(is_counted, log_z - mean, 0.0)),
+          count=jnp.sum(is_counted),
+      ),
+  }
 
 
 def undo_normalizer_per_token(

@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from t5wild.reports import history as history_lib
+from t5wild.vitals import parameter_groups
 
 # A norm of each group, as a run that watches groups writes it.
 _BY_GROUP = r'train/(?:weight_)?gradient_norm/(.+)'
@@ -18,7 +19,6 @@ _BY_GROUP = r'train/(?:weight_)?gradient_norm/(.+)'
 # writes it.
 _BY_PARAMETER = r'train/weight_gradient_rms/(.+)'
 _GLOBAL = 'global'
-_LAYER = re.compile(r'.*?(?:layers?|blocks?)_?\d+')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,22 +57,13 @@ def gradient_norms(
   return _from_parameters(history, parameter_counts)
 
 
-def group_of(path: str) -> str:
-  """The layer that a parameter belongs to, or the module at the top."""
-  match = _LAYER.match(path)
-  if match:
-    return match.group(0)
-  parts = path.split('/')
-  return '/'.join(parts[:2]) if len(parts) > 2 else parts[0]
-
-
 def _from_parameters(
     history: history_lib.History, counts: Mapping[str, int]
 ) -> GroupNorms:
   members: dict[str, list[str]] = {}
   for name in history.matching(_BY_PARAMETER):
     path = re.fullmatch(_BY_PARAMETER, name).group(1)
-    members.setdefault(group_of(path), []).append(path)
+    members.setdefault(parameter_groups.group_of(path), []).append(path)
   paths = [path for group in members.values() for path in group]
   has_counts = all(path in counts for path in paths)
   groups = {}

@@ -69,7 +69,15 @@ def finish(
         finished = finished.replace_duration(duration_seconds)
       if hasattr(finished, 'replace_steps'):
         finished = finished.replace_steps(num_steps)
-      values[name] = finished.compute_value()
+      names = getattr(finished, 'names', ())
+      if names:
+        numbers_ = np.asarray(finished.compute())
+        values.update(
+            (f'{name}/{one}', clu_values.Scalar(number))
+            for one, number in zip(names, numbers_, strict=True)
+        )
+      else:
+        values[name] = finished.compute_value()
   return values
 
 

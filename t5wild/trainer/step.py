@@ -18,8 +18,10 @@ from jax.sharding import PartitionSpec
 from t5wild import metrics as metrics_lib
 from t5wild import train_state as train_state_lib
 from t5wild.models import base as models_base
+from t5wild.models import base_metrics
 from t5wild.optimizers import base as optimizers_base
 from t5wild.trainer import microbatches as microbatches_lib
+from t5wild.trainer import vital_signs
 from t5wild.trainer import weight_stats
 
 Batch = Mapping[str, jax.Array]
@@ -163,8 +165,8 @@ def apply_grads(
   """Returns the state after one update, and the step's metrics.
 
   Adds to the metrics `learning_rate`, `learning_rate/current`,
-  `weight_gradient_norm` (before any clipping) and `weight_norm` (of the
-  parameters the gradient was taken at).
+  `weight_gradient_norm` (before any clipping), `weight_norm` (of the parameters
+  the gradient was taken at) and `vital_signs`.
 
   Args:
     train_state: State before the update.
@@ -187,6 +189,7 @@ def apply_grads(
       'weight_gradient_norm': per_step(optimizers_base.global_norm(grad_accum)),
       'weight_norm': per_step(optimizers_base.global_norm(train_state.params)),
   }
+  metrics |= vital_signs.of_update(grad_accum, train_state, new_train_state)
   if weight_metrics_computer is not None:
     metrics |= weight_metrics_computer.compute_metrics(
         grad_accum, train_state, new_train_state
@@ -248,4 +251,8 @@ def eval_step(
   if train_state.flax_mutables:
     arguments += (train_state.flax_mutables,)
   _, metrics = model.eval_fn(*arguments)
-  return metrics
+  return {
+      name: metric
+      for name, metric in metrics.items()
+      if not name.startswith(base_metrics.OF_TRAINING)
+  }

@@ -3,7 +3,6 @@
 """Gradient norms by layer group."""
 
 import numpy as np
-import pytest
 
 from t5wild.reports import history as history_lib
 from t5wild.reports import layer_groups
@@ -47,17 +46,3 @@ def test_recorded_groups_come_as_they_are_and_in_order_of_layers():
   })  # fmt: skip
   norms = layer_groups.gradient_norms(history, parameter_counts={})
   assert list(norms.by_group) == ['layers_9', 'layers_10']
-
-
-@pytest.mark.parametrize(
-    ('path', 'group'),
-    [
-        ('encoder/layers_11/attention/query/kernel', 'encoder/layers_11'),
-        ('decoder/layer_0/mlp/wi', 'decoder/layer_0'),
-        ('decoder/decoder_norm/scale', 'decoder/decoder_norm'),
-        ('token_embedder/embedding', 'token_embedder'),
-        ('bias', 'bias'),
-    ],
-)
-def test_a_parameter_belongs_to_its_layer(path, group):
-  assert layer_groups.group_of(path) == group
