@@ -15,7 +15,9 @@ import jax
 
 from t5wild import run_dir as run_dir_lib
 from t5wild import run_ends
+from t5wild import training_checks
 from t5wild import training_data
+from t5wild import training_evaluators
 from t5wild import training_plan
 from t5wild import training_saves
 from t5wild.checkpoints import initialize
@@ -27,8 +29,6 @@ from t5wild.trainer import agreement
 from t5wild.trainer import cadence as cadence_lib
 from t5wild.trainer import compile_ahead
 from t5wild.trainer import dry_run
-from t5wild.trainer import evaluation
-from t5wild.trainer import inference_evaluation
 from t5wild.trainer import initializer
 from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager
@@ -216,6 +216,10 @@ class _Session:
         dataset_state=self._feed.state_at,
         first_step=initial.step,
     )
+    self._checks = training_checks.open_checks(
+        plan, trainer=trainer, saves=self._saves, metrics=self._metrics,
+        first_step=initial.step,
+    )  # fmt: skip
 
   def _check_actions(self) -> None:
     tasks = {actions_lib.ActionMode.TRAIN: [action_checks.TRAIN_TASK]}
@@ -244,7 +248,11 @@ class _Session:
 
   def fit(self, ahead: compile_ahead.CompileAhead) -> int:
     """Runs the loop with the step compiled ahead; returns the last step."""
-    evaluators = self._make_evaluators()
+    evaluators = training_evaluators.make_evaluators(
+        self._plan, self._data, trainer=self._trainer, sinks=self._sinks,
+        train_state_axes=self._train_state_axes,
+        on_late_metrics=self._saves.report_late_metrics,
+    )  # fmt: skip
     profiler = self._plan.profiler_cls(self._sinks.run_dir.profile)
     actions = run_actions.RunActions(
         trainer=self._trainer,
@@ -253,7 +261,7 @@ class _Session:
         saves=self._saves,
         user_actions=self._user_actions,
         profiler=profiler,
-        on_step=self._watchdog.beat,
+        on_step=self._after_step,
     )
     with (
         preemption.StopSignal() as stop_signal,
@@ -267,6 +275,10 @@ class _Session:
         evaluator.close()
       self._metrics.flush()
     return last
+
+  def _after_step(self, step: int) -> None:
+    self._watchdog.beat(step)
+    self._checks.after_step(step)
 
   def _train(self, ahead, actions, profiler, stop_signal) -> int:
     """Evaluates what must be, then trains; returns the last step."""
@@ -293,7 +305,7 @@ class _Session:
     profiler.at_step(self._first_step)
     try:
       last = loop.run(
-          step_fn=self._trainer.train_step,
+          step_fn=self._checks.seeing(self._trainer.train_step),
           feed=self._feed,
           cadence=self._cadence,
           actions=actions,
@@ -305,8 +317,10 @@ class _Session:
     except preemption.Preempted as stop:
       with self._ledger.span('finish'):
         self._saves.make_sure(stop.step)
+      self._checks.finish(stop.step)
       raise
     actions.finish(last)
+    self._checks.finish(last)
     return last
 
   def _read_past(self) -> recall.Past | None:
@@ -351,44 +365,12 @@ class _Session:
       return
     with self._ledger.span('compile'):
       seconds = ahead.finish(self._trainer)
+      self._checks.prepare(self._data.abstract_batch())
     booked = self._ledger.seconds()
     self._metrics.write_scalars(self._first_step, {
         'timing/compile_seconds': seconds,
         'timing/init_or_restore_seconds': booked['init'] + booked['restore'],
     })  # fmt: skip
-
-  def _make_evaluators(self) -> dict[actions_lib.ActionMode, Any]:
-    modes = actions_lib.ActionMode
-    evaluators = {}
-    if self._data.eval_datasets:
-      evaluators[modes.TRAIN_EVAL] = evaluation.TrainingEvaluator(
-          trainer=self._trainer,
-          datasets=self._data.eval_datasets,
-          to_device=self._plan.partitioner.global_batch,
-          managers=self._managers(modes.TRAIN_EVAL),
-      )
-    decoder = self._data.inference_evaluator
-    if decoder is not None:
-      evaluators[modes.INFER_EVAL] = inference_evaluation.InferenceReports(
-          start=lambda: decoder.start(
-              self._trainer.train_state, self._train_state_axes
-          ),
-          managers=self._managers(modes.INFER_EVAL),
-          close=decoder.close,
-          is_awaited=self._plan.decides_by_inference_metrics,
-          on_late_metrics=self._saves.report_late_metrics,
-      )
-    return evaluators
-
-  def _managers(self, mode: actions_lib.ActionMode) -> dict[str, Any]:
-    """Task name to the writer of what that evaluation finds."""
-    managers = {}
-    for task in self._data.evaluated_tasks[mode]:
-      name = f'{recall.COLLECTIONS[mode]}/{task}'
-      managers[task] = metrics_manager.MetricsManager(
-          name, sinks=self._sinks.of(name), host=jax.process_index()
-      )
-    return managers
 
   def close(self) -> None:
     """Waits for savers and writers, whatever ended the run."""

@@ -25,6 +25,7 @@ from t5wild.data import datasets
 from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.trainer import corruption_checks
 from t5wild.trainer import finite
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
@@ -38,6 +39,9 @@ _Factory = Callable[..., Any]
 _ENDS = {
     manager.StateNotSavedError: exit_codes.DISK_FULL,
     distributed.BarrierTimeoutError: exit_codes.LOST_PEER,
+    # The process that holds the device is the one to leave out.
+    corruption_checks.CorruptPeerError: exit_codes.LOST_PEER,
+    corruption_checks.SilentCorruptionError: exit_codes.BAD_HARDWARE,
 }
 
 
@@ -73,14 +77,14 @@ def train(  # noqa: PLR0913 -- T5X's signature
     gc_period: int = 0,
     profiler_cls: Callable[..., Any] = profiling.StepProfiler,
     watchdog_cls: Callable[..., Any] = watchdog.Watchdog,
+    corruption_cls: Callable[..., Any] | None = None,
     sinks: Sequence[Any] | None = None,
     dry_run: bool = False,
 ) -> tuple[int, Any]:
   """Trains a model; the arguments are T5X's.
 
   The state comes from the newest complete checkpoint in `model_dir`, else from
-  `checkpoint_cfg.restore`, else from scratch. Periods count finished updates
-  and need not be multiples of each other; None means never.
+  `checkpoint_cfg.restore`, else from scratch. Periods count updates; None: no.
 
   Args:
     model: What to train.
@@ -112,13 +116,13 @@ def train(  # noqa: PLR0913 -- T5X's signature
     profiler_cls: `@profiling.StepProfiler`: its arguments choose the steps.
     watchdog_cls: `@watchdog.Watchdog`: its arguments say what counts as hung.
     sinks: Services for records besides, as `[@wandb_sink.WandbSink()]`.
+    corruption_cls: `@corruption_checks.CorruptionChecks`; None: no checks.
     dry_run: Print what would be trained, and train nothing.
 
   Returns:
     The last step and the train state after it.
   """
-  # One list of arguments serves gin (here) and the checks (the plan).
-  plan = training_plan.TrainingPlan(**locals())
+  plan = training_plan.TrainingPlan(**locals())  # one list for gin and checks
   _ARGUMENTS_ARE_GOOD.set()
   return assembly.run_training(plan)
 

@@ -86,6 +86,7 @@ class TrainingPlan:
   gc_period: int
   profiler_cls: Callable[..., Any]
   watchdog_cls: Callable[..., Any]
+  corruption_cls: Callable[..., Any] | None
   sinks: Sequence[Any] | None
   dry_run: bool
 

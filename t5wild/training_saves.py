@@ -78,6 +78,20 @@ class TrainingSaves:
     self._manager.wait()
     return self._manager.latest_step()
 
+  def quarantine_after(self, step: int, *, reason: str) -> list[int]:
+    """Waits for the save under way; takes all later steps out of use.
+
+    Returns:
+      The steps of these checkpoints, which stay where they are.
+    """
+    if self._manager is None:
+      return []
+    self._manager.wait()
+    shelf = self._manager.shelf
+    later = [saved for saved in shelf.all_steps() if saved > step]
+    shelf.quarantine(later, reason=reason)
+    return later
+
   def report_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
     """Tells what an evaluation found, for the best checkpoints."""
     if self._manager is not None:
