@@ -100,6 +100,7 @@ setuptools.setup(
         'tpu': ['jax[tpu]>=0.10.2,<0.13'],
         'test': _TEST,
         'metrics': ['rouge-score>=0.1.2,<0.2', 'sacrebleu>=2.4,<3'],
+        'docs': ['mkdocs-material>=9.6,<10', 'mkdocstrings[python]>=1,<2'],
         's3': _S3,
         'mlflow': [
             'alembic>=1.14,<2', 'mlflow-skinny>=3.11,<4', 'sqlalchemy>=2,<3'
