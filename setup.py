@@ -57,6 +57,14 @@ _CORE = [
     'tensorstore>=0.1.84,<0.2',
 ]
 
+# The compilers of GPUs that are not here: no driver and no GPU is needed.
+_AOT_GPU = [
+    'jax[cuda13-local]>=0.10.2,<0.13',  # the plugin of just this jax
+    'nvidia-cuda-nvcc>=13,<14',
+    'nvidia-cudnn-cu13>=9.10,<10',
+    'nvidia-nvvm>=13,<14',
+]
+
 _S3 = ['s3fs>=2025.3']
 
 _TEST = [
@@ -98,6 +106,8 @@ setuptools.setup(
         'cuda12': ['jax[cuda12]>=0.10.2,<0.13'],
         'cuda13': ['jax[cuda13]>=0.10.2,<0.13'],
         'tpu': ['jax[tpu]>=0.10.2,<0.13'],
+        'aot-gpu': _AOT_GPU,
+        'aot-tpu': ['jax[tpu]>=0.10.2,<0.13'],
         'test': _TEST,
         'metrics': ['rouge-score>=0.1.2,<0.2', 'sacrebleu>=2.4,<3'],
         'docs': ['mkdocs-material>=9.6,<10', 'mkdocstrings[python]>=1,<2'],
