@@ -18,8 +18,8 @@ from t5wild import run_dir as run_dir_lib
 from t5wild import train_state as train_state_lib
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
+from t5wild.checkpoints import positions
 from t5wild.checkpoints import restoring
-from t5wild.checkpoints import state_io
 from t5wild.checkpoints import transforms
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
@@ -218,7 +218,7 @@ def _tell_dtype(state, train_state_shape, path: str) -> None:
 
 
 def _read_position(path: str, *, is_needed: bool) -> dict[str, Any] | None:
-  position = state_io.read_dataset_state(
+  position = positions.read_position(
       path, process=jax.process_index(), count=jax.process_count()
   )
   if position is not None:

@@ -13,6 +13,7 @@ import jax
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import background_writer
 from t5wild.checkpoints import configs
+from t5wild.checkpoints import positions
 from t5wild.checkpoints import restoring
 from t5wild.checkpoints import save_events
 from t5wild.checkpoints import shelf
@@ -298,7 +299,7 @@ class CheckpointManager:
         dtype=dtype,
         is_resuming=True,
     )
-    return restoring.restore_state(path, request), state_io.read_dataset_state(
+    return restoring.restore_state(path, request), positions.read_position(
         path, process=jax.process_index(), count=jax.process_count()
     )
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays and data positions of one checkpoint, to disk and back, by Orbax.
+"""Arrays and the data position of a checkpoint, to disk and back, by Orbax.
 
 The format was chosen by measurement (2 GB of float32 on a local disk): OCDBT
 with Orbax's default compression 80 to 240 MB/s, since zstd costs 7 CPU-seconds
@@ -9,13 +9,10 @@ array without it about the same, with five times as many files. Readers find
 the format out by themselves.
 """
 
-import base64
 from collections.abc import Mapping
 import dataclasses
-import json
 from typing import Any
 
-from absl import logging
 from etils import epath
 import jax
 import jax.numpy as jnp
@@ -25,6 +22,7 @@ import orbax.checkpoint as ocp
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import integrity
 from t5wild.checkpoints import orbax_arrays
+from t5wild.checkpoints import positions
 from t5wild.checkpoints import s3_driver
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
@@ -78,15 +76,7 @@ def make_checkpointer(
       ),
       **{
           steps.STATE_ITEM: _make_handler(processes),
-          steps.DATASET_ITEM: ocp.JsonCheckpointHandler(
-              filename=_dataset_file(
-                  jax.process_index(), jax.process_count()
-              ),
-              # No primary: every process writes its own.
-              multiprocessing_options=dataclasses.replace(
-                  processes, primary_host=None
-              ),
-          ),
+          steps.DATASET_ITEM: positions.PositionHandler(),
           integrity.ITEM: integrity.HashesHandler(),
       },
   )
@@ -172,7 +162,7 @@ def make_save_args(
       ),
   }
   if dataset_state is not None:
-    items[steps.DATASET_ITEM] = ocp.args.JsonSave(_encode(dataset_state))
+    items[steps.DATASET_ITEM] = positions.PositionSave(dataset_state)
   return ocp.args.Composite(**items)
 
 
@@ -264,61 +254,3 @@ def read_arrays(
 def _first_line(error: Exception) -> str:
   # What TensorStore says goes on with its whole spec.
   return str(error).split(' [tensorstore_spec=', 1)[0][:1000]
-
-
-def _dataset_file(process: int, count: int) -> str:
-  return f'process_{process:05d}-of-{count:05d}.json'
-
-
-def read_dataset_state(
-    checkpoint: str, *, process: int, count: int
-) -> dict[str, Any] | None:
-  """Returns the position in the data that a process saved, or None.
-
-  With another number of processes than at the save, a process gets that of an
-  old one; the reader says whether it can go on from there.
-  """
-  folder = epath.Path(checkpoint) / steps.DATASET_ITEM
-  file = folder / _dataset_file(process, count)
-  if not file.exists():
-    # No glob: below a folder such as `runs[1]` one finds nothing.
-    there = folder.iterdir() if folder.is_dir() else ()
-    others = sorted(path for path in there if path.suffix == '.json')
-    if not others:
-      return None
-    file = others[process % len(others)]
-    logging.warning(
-        '%s was saved by %d processes and is read by %d: process %d takes the '
-        'position in the data from %s',
-        checkpoint, len(others), count, process, file.name,
-    )  # fmt: skip
-  return _decode(json.loads(file.read_text()))
-
-
-def _encode(value: Any) -> Any:
-  """Makes JSON of nested dicts, lists, numbers, strings and bytes."""
-  if isinstance(value, Mapping):
-    return {str(key): _encode(item) for key, item in value.items()}
-  if isinstance(value, list | tuple):
-    return [_encode(item) for item in value]
-  if isinstance(value, bytes):
-    return {'__bytes__': base64.b64encode(value).decode('ascii')}
-  if isinstance(value, np.generic):
-    return value.item()
-  if value is None or isinstance(value, bool | int | float | str):
-    return value
-  raise TypeError(
-      f'the position in the data holds {value!r} of {type(value)}, expected '
-      'dicts, lists, numbers, strings and bytes: mend the state_dict() of the '
-      'reader'
-  )
-
-
-def _decode(value: Any) -> Any:
-  if isinstance(value, dict):
-    if value.keys() == {'__bytes__'}:
-      return base64.b64decode(value['__bytes__'])
-    return {key: _decode(item) for key, item in value.items()}
-  if isinstance(value, list):
-    return [_decode(item) for item in value]
-  return value

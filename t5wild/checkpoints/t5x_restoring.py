@@ -12,8 +12,8 @@ import jax
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import initialize
+from t5wild.checkpoints import positions
 from t5wild.checkpoints import restoring
-from t5wild.checkpoints import state_io
 
 RestoreConfig = configs.RestoreCheckpointConfig
 
@@ -113,7 +113,7 @@ def read_state(
 
 
 def _restore_position(path: str, ds_iter: Any) -> None:
-  position = state_io.read_dataset_state(
+  position = positions.read_position(
       path, process=jax.process_index(), count=jax.process_count()
   )
   if position is None:

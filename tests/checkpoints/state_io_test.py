@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import positions
 from t5wild.checkpoints import state_io
 from t5wild.checkpoints import transforms
+from t5wild.data import reader_protocol
 from tests.checkpoints import checkpoint_states as states
 
 
@@ -85,22 +87,34 @@ def test_data_position_comes_back_as_it_was(tmp_path):
   }
   path = tmp_path / 'checkpoint_1'
   _save(path, states.make_numbers(), dataset_state=position)
-  read = state_io.read_dataset_state(str(path), process=0, count=1)
+  read = positions.read_position(str(path), process=0, count=1)
   assert read == {**position, 'batches': 7}
+
+
+def test_a_position_of_all_hosts_is_one_file_for_any_of_them(tmp_path):
+  position = {reader_protocol.OF_ALL_HOSTS: True, 'ended': [[1, 2]]}
+  path = tmp_path / 'checkpoint_1'
+  _save(path, states.make_numbers(), dataset_state=position)
+  files = [p.name for p in (path / 'dataset').iterdir() if p.suffix == '.json']
+  assert files == [positions.OF_ALL_FILE]
+  for process in range(3):
+    assert positions.read_position(
+        str(path), process=process, count=3
+    ) == position
 
 
 def test_other_number_of_processes_gets_an_old_ones_position(tmp_path):
   path = tmp_path / 'checkpoint_1'
   _save(path, states.make_numbers(), dataset_state={'batches': 3})
   for process in range(3):
-    read = state_io.read_dataset_state(str(path), process=process, count=3)
+    read = positions.read_position(str(path), process=process, count=3)
     assert read == {'batches': 3}
 
 
 def test_checkpoint_without_a_position_has_none(tmp_path):
   _save(tmp_path / 'checkpoint_1', states.make_numbers())
   path = str(tmp_path / 'checkpoint_1')
-  assert state_io.read_dataset_state(path, process=0, count=1) is None
+  assert positions.read_position(path, process=0, count=1) is None
 
 
 def test_position_that_cannot_be_written_is_refused():

@@ -139,6 +139,8 @@ def test_two_processes_go_on_where_one_stopped(undisturbed, cache, tmp_path):
   )
   expected = runs.losses(undisturbed)
   assert runs.losses(folder) == pytest.approx(expected, rel=1e-5)
+  (position,) = (folder / 'checkpoint_12' / 'dataset').glob('*.json')
+  assert position.name == 'position.json'  # one for all processes
 
 
 def test_a_run_trains_evaluates_and_resumes_without_tensorflow(
