@@ -103,3 +103,18 @@ def test_fastest_seconds_is_the_shortest_of_several_calls(monkeypatch):
   )
   assert seconds == 0.5
   assert len(calls) == 3  # one to warm up
+
+
+@pytest.mark.parametrize(
+    'name', ['A100 80GB', 'H100', 'H200', 'TPU v4', 'TPU v5e', 'TPU v6e']
+)
+def test_a_chip_that_is_planned_for_has_links_faster_than_its_network(name):
+  (chip,) = [chip for chip in hardware.CHIPS if chip.name == name]
+  assert chip.link_bytes_per_second > 5 * chip.network_bytes_per_second
+
+
+def test_ports_of_a_tpu_add_up_to_what_google_gives_for_a_chip():
+  # https://cloud.google.com/tpu/docs: 400 GB/s both ways, 4800 Gb/s one way.
+  v5e, v5p = hardware.chip_of('TPU v5e'), hardware.chip_of('TPU v5p')
+  assert 2 * v5e.num_links * v5e.link_bytes_per_second == 400e9
+  assert 8 * v5p.num_links * v5p.link_bytes_per_second == 4800e9

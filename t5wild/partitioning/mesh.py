@@ -18,6 +18,8 @@ from jax.sharding import AxisType
 from jax.sharding import Mesh
 import numpy as np
 
+from t5wild.partitioning import fast_domains
+
 MESH_AXES = ('replica', 'data', 'model', 'sequence', 'expert')
 
 # Axes a T5X mesh shape of that many numbers stands for.
@@ -180,6 +182,7 @@ def make_mesh(
       array, MESH_AXES, axis_types=(AxisType.Auto,) * len(MESH_AXES)
   )
   logging.info('mesh %s over %d devices', dict(mesh.shape), mesh.size)
+  fast_domains.warn_of_crossings(array, axes=MESH_AXES)
   return mesh
 
 
@@ -275,8 +278,7 @@ def _arrange_granule(devices, inner, submesh) -> np.ndarray:
     )
   if devices[0].platform != 'tpu':
     if devices[0].platform == 'gpu':
-      # GPU ids follow the topology that XLA found, processes may not.
-      devices = sorted(devices, key=lambda d: d.id)
+      devices = fast_domains.in_order(devices)
     return _object_array(devices).reshape(inner)
   if submesh is not None and len(submesh) == 4:
     tiled = _tile_torus(devices, tuple(map(int, submesh)))

@@ -78,7 +78,7 @@ class Estimate:
 
   Attributes:
     state: parameters and optimizer state.
-    gradients: float32, all of them.
+    gradients: all of them, in float32 and as they come.
     kept: what the forward pass keeps for the backward one.
     working: the most that working on one layer, or on the loss, adds.
   """
@@ -115,10 +115,21 @@ def estimate(
   working = max([_loss_bytes(step), *(layer.working() for layer in layers)])
   return Estimate(
       state=state_bytes,
-      gradients=gradient_bytes,
+      gradients=gradient_bytes * _copies(step),
       kept=kept,
       working=working,
   )
+
+
+def _copies(step: StepShape) -> float:
+  """How often gradients count: stacks of layers are cast as a whole.
+
+  Beside the float32 gradients stand the parameters and the gradients in the
+  type of the activations, where that is another one.
+  """
+  if not step.scan_layers or step.activation_bytes == _FLOAT32:
+    return 1.0
+  return 1.0 + 2 * step.activation_bytes / _FLOAT32
 
 
 class _Layer:
@@ -191,9 +202,9 @@ class _Layer:
     recomputed = 0.0 if policy == 'none' else self._everything()
     if policy == 'minimal':
       recomputed -= width * self._products()
-    # A softmax and its gradient are float32: the logits' gradient and one more.
+    # A softmax and its gradient are float32; the compilers need one at a time.
     pairs = max(self._pairs, self._cross_pairs)
-    softmax = 0 if self._step.attention_is_fused else 2 * _FLOAT32 * pairs
+    softmax = 0 if self._step.attention_is_fused else _FLOAT32 * pairs
     gradients = width * max(
         self._tokens * 3 * self._joined,
         self._tokens * self._step.model.num_mlp_branches * self._mlp,
@@ -221,7 +232,7 @@ def _loss_bytes(step: StepShape) -> float:
   scores = tokens * vocab * (2 * _FLOAT32 + step.activation_bytes)
   table = vocab * shape.emb_dim
   gathers = step.parameters_are_sharded and step.axis('data') > 1
-  return scores + (2 * step.activation_bytes * table if gathers else 0.0)
+  return scores + (step.activation_bytes * table if gathers else 0.0)
 
 
 def step_flops(step: StepShape) -> float:

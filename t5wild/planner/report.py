@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled program takes, as a table, JSON and a picture; no JAX."""
+"""What a compiled program takes, as a table, JSON and a picture."""
 
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
@@ -8,6 +8,7 @@ import json
 import pathlib
 from typing import Any
 
+from t5wild.partitioning import fast_domains
 from t5wild.planner import compile as compile_lib
 from t5wild.planner import remedies
 from t5wild.planner import topologies
@@ -131,11 +132,16 @@ def text(
     )
   for verdict in verdicts:
     found = compiled.programs[verdict.program]
-    lines += ['', *_program_lines(verdict, found)]
+    lines += ['', *_program_lines(verdict, found, recipe, topology)]
   return '\n'.join(lines)
 
 
-def _program_lines(verdict: Verdict, found: Mapping[str, Any]) -> list[str]:
+def _program_lines(
+    verdict: Verdict,
+    found: Mapping[str, Any],
+    recipe: Mapping[str, Any],
+    topology: topologies.Topology,
+) -> list[str]:
   seconds = found['lower_seconds'] + found['compile_seconds']
   lines = [f'{verdict.program}: compiled in {seconds:.0f} s; of one device:']
   rows = [(_gib(count), kind) for kind, count in verdict.bytes.items()]
@@ -152,6 +158,7 @@ def _program_lines(verdict: Verdict, found: Mapping[str, Any]) -> list[str]:
     lines.append(f'  {_gib(remedy.peak_bytes):>12}  {word}: {remedy.what}')
   if 'collectives' in found:
     lines += _collective_lines(found['collectives'])
+    lines += slow_network_lines(found['collectives'], recipe, topology)
     lines += _kernel_lines(found['kernels'])
   return lines
 
@@ -182,6 +189,45 @@ def _collective_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
         f'{axes:<14} {share:.0%}'
     )
   return lines
+
+
+def slow_network_lines(
+    found: Sequence[Mapping[str, Any]],
+    recipe: Mapping[str, Any],
+    topology: topologies.Topology,
+) -> list[str]:
+  """What crosses hosts or slices, and a warning where a fast axis does.
+
+  Seconds are the least there can be: a device's bytes over its share of the
+  network, without latency or congestion.
+  """
+  crossing = recipe['crossing_axes']
+  over = [each for each in found if set(each['axes']) & set(crossing)]
+  if not over or topology.chip is None:
+    return []
+  lines = [f'  of that between {_domains(topology)}: '
+           f'{_cost(over, topology)}']
+  for axis in fast_domains.FAST_AXES:
+    of_axis = [each for each in over if axis in each['axes']]
+    if axis in crossing and of_axis:
+      lines.append(
+          f'  WARNING: the {axis} axis spans {crossing[axis]} '
+          f'{_domains(topology)}; that costs {_cost(of_axis, topology)}. Make '
+          f'it at most {topology.devices_of_fast_domain}.'
+      )
+  return lines
+
+
+def _domains(topology: topologies.Topology) -> str:
+  return 'hosts' if topology.platform == 'gpu' else 'slices'
+
+
+def _cost(
+    traffic: Sequence[Mapping[str, Any]], topology: topologies.Topology
+) -> str:
+  total = sum(each['bytes'] for each in traffic)
+  seconds = total / topology.chip.network_bytes_per_second
+  return f'{_gib(total)} of a device, {seconds:.3g} s or more'
 
 
 def _kernel_lines(found: Mapping[str, Any]) -> list[str]:

@@ -24,6 +24,7 @@ import jax
 from t5wild import command_line
 from t5wild import exit_codes
 from t5wild.partitioning import devices as devices_lib
+from t5wild.partitioning import fast_domains
 from t5wild.planner import collectives
 from t5wild.planner import described
 from t5wild.planner import for_topology
@@ -83,6 +84,9 @@ def describe(recipe: recipe_lib.Recipe) -> dict[str, Any]:
   config = getattr(getattr(recipe.model, 'module', None), 'config', None)
   facts = {
       'mesh': dict(info.mesh),
+      'crossing_axes': fast_domains.crossing_axes(
+          recipe.partitioner.mesh.devices, axes=list(info.mesh)
+      ),
       'num_parameters': info.num_parameters,
       'bytes_by_kind': info.bytes_by_kind(),
       'batch': shapes,
