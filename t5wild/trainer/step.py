@@ -21,6 +21,7 @@ from t5wild.models import base as models_base
 from t5wild.models import base_metrics
 from t5wild.optimizers import base as optimizers_base
 from t5wild.trainer import microbatches as microbatches_lib
+from t5wild.trainer import update_guard
 from t5wild.trainer import vital_signs
 from t5wild.trainer import weight_stats
 
@@ -161,6 +162,8 @@ def apply_grads(
     learning_rate: jax.Array,
     weight_metrics_computer: weight_stats.WeightMetricsComputer | None,
     other_state_variables: Mapping[str, Any] | None = None,
+    *,
+    update_limit: jax.Array | None = None,
 ) -> tuple[train_state_lib.TrainState, MetricsMap]:
   """Returns the state after one update, and the step's metrics.
 
@@ -175,15 +178,22 @@ def apply_grads(
     learning_rate: Learning rate of this update.
     weight_metrics_computer: Adds statistics of each parameter; None: none.
     other_state_variables: More arguments of `train_state.apply_gradient`.
+    update_limit: Largest norm of the gradient at which the update is made (see
+      `update_guard`); None: it is made in any case.
   """
   new_train_state = train_state.apply_gradient(
       grad_accum,
       learning_rate=learning_rate,
       **(other_state_variables or {}),
   )
+  skipped = {}
+  if update_limit is not None:
+    new_train_state, skipped = update_guard.select(
+        new_train_state, train_state, grad_accum, update_limit
+    )
   rate = jnp.asarray([learning_rate])
   per_step = metrics_lib.AveragePerStep.from_model_output
-  metrics = dict(metrics) | {
+  metrics = dict(metrics) | skipped | {
       'learning_rate': clu_metrics.Average.from_model_output(rate),
       'learning_rate/current': clu_metrics.LastValue.from_model_output(rate),
       'weight_gradient_norm': per_step(optimizers_base.global_norm(grad_accum)),
@@ -208,6 +218,7 @@ def train_with_lr(  # noqa: PLR0913 -- T5X's signature
     data_partition_spec: PartitionSpec = _BATCH_SPEC,
     *,
     microbatch_semantics: str = 't5x',
+    update_limit: jax.Array | None = None,
 ) -> tuple[train_state_lib.TrainState, MetricsMap]:
   """Returns the state after training on one batch, and the step's metrics.
 
@@ -221,6 +232,7 @@ def train_with_lr(  # noqa: PLR0913 -- T5X's signature
     weight_metrics_computer: Adds statistics of each parameter; None: none.
     data_partition_spec: Sharding of a batch's rows.
     microbatch_semantics: See `accumulate_grads_microbatched`.
+    update_limit: See `apply_grads`.
   """
   grads, metrics, mutables = accumulate_grads_microbatched(
       model,
@@ -238,6 +250,7 @@ def train_with_lr(  # noqa: PLR0913 -- T5X's signature
       learning_rate,
       weight_metrics_computer,
       other_state_variables={'flax_mutables': mutables} if mutables else None,
+      update_limit=update_limit,
   )
 
 

@@ -8,14 +8,14 @@ overrides `_partitioned_train_step` and `_partitioned_eval_step`.
 """
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent import futures
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
-import os
+import math
 import threading
 from typing import Any
 
 import jax
+import numpy as np
 
 from t5wild import metrics as metrics_lib
 from t5wild import train_state as train_state_lib
@@ -24,8 +24,9 @@ from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import microbatches
 from t5wild.trainer import program_agreement
-from t5wild.trainer import sinks
 from t5wild.trainer import step as step_lib
+from t5wild.trainer import t5x_loops
+from t5wild.trainer import update_guard as update_guard_lib
 from t5wild.trainer import weight_stats
 
 Batch = step_lib.Batch
@@ -41,16 +42,21 @@ PartitionedEvalCallable = Callable[
 ]
 
 
-class BaseTrainer(abc.ABC):
+class BaseTrainer(t5x_loops.T5XLoops, abc.ABC):
   """Holds a train state and the functions that replace it.
 
   Attributes:
     stop_training: Set to True to ask the loop to stop.
     compare_programs: Whether processes compare the training step, once it is
       lowered, before they compile it.
+    update_guard: What leaves out updates; None: nothing does.
+    update_limit: Largest norm of the gradient at which the guard has the next
+      update made; set by whoever watches the steps.
   """
 
   compare_programs = True
+  update_guard: update_guard_lib.UpdateGuard | None = None
+  update_limit: float = math.inf
 
   def __init__(
       self,
@@ -112,29 +118,6 @@ class BaseTrainer(abc.ABC):
     with self._train_state_mutex:
       self._train_state = train_state
 
-  @property
-  def train_metrics_manager(self) -> metrics_manager_lib.MetricsManager:
-    """Writes the metrics of `train`."""
-    return self._manager('train')
-
-  @property
-  def eval_metrics_managers(
-      self,
-  ) -> dict[str, metrics_manager_lib.MetricsManager]:
-    """Write the metrics of `eval`, by name of the data set."""
-    return {n: self._manager(f'training_eval/{n}') for n in self._eval_names}
-
-  def _manager(self, name: str) -> metrics_manager_lib.MetricsManager:
-    if name not in self._managers:
-      events = ()
-      if self._summary_dir and jax.process_index() == 0:
-        folder = os.path.join(self._summary_dir, name)
-        events = (sinks.TensorBoardSink(folder, collection=name),)
-      self._managers[name] = metrics_manager_lib.MetricsManager(
-          name, sinks=events, host=jax.process_index()
-      )
-    return self._managers[name]
-
   def _get_step_rng(self, step: jax.Array | int) -> jax.Array:
     return jax.random.fold_in(self._base_rng, step)
 
@@ -166,7 +149,7 @@ class BaseTrainer(abc.ABC):
     if self.compare_programs:
       step_fn = program_agreement.Compared(step_fn, name='the training step')
     self._compiled_train_step = self._partitioner.compile(
-        step_fn, self.train_state, batch
+        step_fn, self.train_state, *self._inputs(batch)
     )
     return self._compiled_train_step
 
@@ -190,6 +173,10 @@ class BaseTrainer(abc.ABC):
         )
       self._compiled_eval_steps[name] = by_shape[shape]
 
+  def _inputs(self, batch: Batch) -> tuple[Any, ...]:
+    limit = np.float32(self.update_limit)
+    return update_guard_lib.inputs(self, batch, limit)
+
   def train_step(self, batch: Batch) -> MetricsMap:
     """Starts one update on the devices, and returns without waiting for it.
 
@@ -203,7 +190,9 @@ class BaseTrainer(abc.ABC):
     """
     step_fn = self._compiled_train_step or self._partitioned_train_step
     with self._train_state_mutex:
-      self._train_state, metrics = step_fn(self._train_state, batch)
+      self._train_state, metrics = step_fn(
+          self._train_state, *self._inputs(batch)
+      )
     return metrics
 
   def eval_batches(
@@ -229,65 +218,6 @@ class BaseTrainer(abc.ABC):
       num_batches += 1
     return merged, num_batches
 
-  def train(
-      self,
-      batch_iter: Iterator[Batch],
-      num_steps: int,
-      start_step: int | None = None,
-  ) -> futures.Future:
-    """Trains for a number of steps and reports their metrics.
-
-    Args:
-      batch_iter: Batches: global ones on the devices, or this host's rows.
-      num_steps: Number of updates.
-      start_step: Number of updates in the state, if known.
-
-    Returns:
-      A future of metric name -> value.
-    """
-    if start_step is None:
-      start_step = int(self.train_state.step)
-    self.train_metrics_manager.start_duration_timer(self.train_state.step)
-    merged = {}
-    for step in range(start_step, start_step + num_steps):
-      batch = self._on_devices(next(batch_iter))
-      with jax.profiler.StepTraceAnnotation('train', step_num=step):
-        metrics = self.train_step(batch)
-      merged = step_lib.merge_metrics(merged, metrics) if merged else metrics
-    return self.train_metrics_manager.submit(
-        start_step + num_steps, merged, num_steps=num_steps
-    )
-
-  def eval(
-      self, batch_iters: Mapping[str, Iterator[Batch]]
-  ) -> dict[str, dict[str, float]]:
-    """Evaluates the state and reports the metrics.
-
-    Args:
-      batch_iters: Name of the data set -> its batches.
-
-    Returns:
-      Name of the data set -> metric name -> value.
-    """
-    step = int(self.train_state.step)
-    reports = {}
-    for name, batches in batch_iters.items():
-      manager = self.eval_metrics_managers[name]
-      manager.start_duration_timer()
-      metrics, num_batches = self.eval_batches(
-          name, map(self._on_devices, batches)
-      )
-      reports[name] = manager.submit(
-          step, metrics or {}, num_steps=num_batches
-      )
-    return {name: report.result() for name, report in reports.items()}
-
-  def _on_devices(self, batch: Batch) -> Batch:
-    is_ready = not isinstance(batch, Mapping) or all(
-        isinstance(x, jax.Array) for x in jax.tree.leaves(batch)
-    )
-    return batch if is_ready else self._partitioner.global_batch(batch)
-
 
 class Trainer(BaseTrainer):
   """Trains with a learning rate schedule and, if asked, microbatches."""
@@ -307,6 +237,7 @@ class Trainer(BaseTrainer):
       *,
       microbatch_semantics: str = 't5x',
       compare_programs: bool = True,
+      update_guard: update_guard_lib.UpdateGuard | None = None,
   ):
     """Keeps the parts; compiles nothing yet.
 
@@ -319,6 +250,7 @@ class Trainer(BaseTrainer):
         `num_microbatches`; 't5x': each microbatch has its own loss normaliser
         and all draw the same dropout masks, as in T5X.
       compare_programs: See `BaseTrainer`; it costs a text of the program.
+      update_guard: As `@update_guard.UpdateGuard()`; None: makes all updates.
 
     Raises:
       ValueError: For an argument that makes no sense.
@@ -340,6 +272,7 @@ class Trainer(BaseTrainer):
     self._weight_metrics_computer = weight_metrics_computer
     self._microbatch_semantics = microbatch_semantics
     self.compare_programs = compare_programs
+    self.update_guard = update_guard
 
   def check_train_batch(self, batch: Batch) -> None:
     """Refuses a batch not divisible by microbatches and devices."""
@@ -354,13 +287,18 @@ class Trainer(BaseTrainer):
     axes, batch_spec = self._train_state_axes, self._data_partition_spec
     return self._partitioner.partition(
         self._train_step,
-        in_axis_resources=(axes, batch_spec),
+        in_axis_resources=(
+            axes, *update_guard_lib.inputs(self, batch_spec, None)
+        ),
         out_axis_resources=(axes, None),
         donate_argnums=(0,),
     )
 
   def _train_step(
-      self, train_state: train_state_lib.TrainState, batch: Batch
+      self,
+      train_state: train_state_lib.TrainState,
+      batch: Batch,
+      update_limit: jax.Array | None = None,
   ) -> tuple[train_state_lib.TrainState, MetricsMap]:
     return step_lib.train_with_lr(
         train_state,
@@ -372,6 +310,7 @@ class Trainer(BaseTrainer):
         weight_metrics_computer=self._weight_metrics_computer,
         data_partition_spec=self._data_partition_spec,
         microbatch_semantics=self._microbatch_semantics,
+        update_limit=update_limit,
     )
 
   @functools.cached_property
