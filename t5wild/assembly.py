@@ -279,6 +279,9 @@ class _Session:
   def _after_step(self, step: int) -> None:
     self._watchdog.beat(step)
     self._checks.after_step(step)
+    if self._saves.fast_is_due(step):
+      with self._ledger.span('save'):
+        self._saves.save_fast(step)
 
   def _train(self, ahead, actions, profiler, stop_signal) -> int:
     """Evaluates what must be, then trains; returns the last step."""

@@ -9,8 +9,10 @@ import jax
 
 from t5wild import training_plan
 from t5wild.checkpoints import manager as checkpoint_manager
+from t5wild.checkpoints import run_stores
 from t5wild.data import ledger
 from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import finite
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import run_actions
 
@@ -43,13 +45,13 @@ class TrainingSaves:
     self._trainer = trainer
     self._metrics = metrics
     self._dataset_state = dataset_state
-    self._manager = None
+    self._manager = self._stores = None
     if plan.checkpoint_cfg.save is not None:
-      self._manager = checkpoint_manager.CheckpointManager(
-          plan.model_dir,
-          config=plan.checkpoint_cfg.save,
-          on_event=self._record,
+      self._stores = run_stores.RunStores(
+          plan.model_dir, plan.checkpoint_cfg.save, on_event=self._record
       )
+      self._stores.probe(trainer.train_state)
+      self._manager = self._stores.main
     self._samples = ledger.SampleLedger(
         plan.model_dir,
         batch_size=getattr(plan.train_dataset_cfg, 'batch_size', None),
@@ -66,6 +68,16 @@ class TrainingSaves:
       state = self._dataset_state()
       self._manager.save(step, self._trainer.train_state, dataset_state=state)
       self._note(step, state)
+
+  def fast_is_due(self, step: int) -> bool:
+    """Whether the fast tier gets the state after a step; cheap."""
+    return self._stores is not None and self._stores.fast_is_due(step)
+
+  def save_fast(self, step: int) -> None:
+    """Starts a save to the fast tier, of nothing but finite parameters."""
+    state = self._trainer.train_state
+    if finite.all_finite(state.params):
+      self._stores.save_fast(step, state, self._dataset_state())
 
   def retry_is_due(self) -> bool:
     """Whether a save that failed should be tried again."""
@@ -86,11 +98,7 @@ class TrainingSaves:
     """
     if self._manager is None:
       return []
-    self._manager.wait()
-    shelf = self._manager.shelf
-    later = [saved for saved in shelf.all_steps() if saved > step]
-    shelf.quarantine(later, reason=reason)
-    return later
+    return self._stores.quarantine_after(step, reason=reason)
 
   def report_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
     """Tells what an evaluation found, for the best checkpoints."""
@@ -127,8 +135,8 @@ class TrainingSaves:
 
   def close(self) -> None:
     """Waits for the save under way."""
-    if self._manager is not None:
-      self._manager.close()
+    if self._stores is not None:
+      self._stores.close()
 
   def _record(self, event: checkpoint_manager.CheckpointEvent) -> None:
     if event.kind in _RECORDED:

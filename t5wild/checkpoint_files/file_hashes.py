@@ -208,6 +208,26 @@ def verify(checkpoint: str | os.PathLike[str]) -> Verdict:
   )
 
 
+def damages_below(
+    checkpoint: str | os.PathLike[str], folder: str
+) -> list[Damage]:
+  """Returns what is wrong with the files of one folder, as far as is known."""
+  try:
+    expected = read(checkpoint)
+  except NoHashesError:
+    return []
+  wanted = [name for name in expected if name.startswith(f'{folder}/')]
+  root = epath.Path(checkpoint)
+  damages = []
+  for name in wanted:
+    if not (root / name).exists():
+      continue  # The whole folder may have been removed; `missing` tells.
+    what = _difference(expected[name], hash_file(root / name))
+    if what is not None:
+      damages.append(Damage(file=name, what=what))
+  return damages
+
+
 def missing(
     checkpoint: str | os.PathLike[str], expected: dict[str, dict] | None = None
 ) -> list[Damage]:

@@ -6,10 +6,13 @@ from t5wild.checkpoints import checkpointer
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import load
 from t5wild.checkpoints import manager
+from t5wild.checkpoints import tiers
 
 CheckpointConfig = configs.CheckpointConfig
 CheckpointManager = manager.CheckpointManager
 Checkpointer = checkpointer.Checkpointer
+FastTier = tiers.FastTier
+Mirror = tiers.Mirror
 RestoreCheckpointConfig = configs.RestoreCheckpointConfig
 SaveBestCheckpointer = checkpointer.SaveBestCheckpointer
 SaveCheckpointConfig = configs.SaveCheckpointConfig

@@ -12,6 +12,7 @@ from absl import logging
 
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import retention
+from t5wild.checkpoints import tiers as tiers_lib
 from t5wild.checkpoints import transforms
 
 PyTree = Any
@@ -48,6 +49,7 @@ class SaveCheckpointConfig:
     keep_period: Checkpoints at its multiples stay for ever.
     deadline_seconds: How long a save may take; the run does not wait for one
       that is overdue, tells it, and the next saves go on without it.
+    tiers: Other stores than MODEL_DIR, `FastTier` and `Mirror`.
   """
 
   dtype: str | None = 'float32'
@@ -67,6 +69,7 @@ class SaveCheckpointConfig:
   keep_without_metric: bool = True
   keep_period: int | None = None
   deadline_seconds: float = 1200.0
+  tiers: Sequence[Any] = ()
 
   def __post_init__(self):
     """Refuses what could only fail at the first save."""
@@ -76,6 +79,7 @@ class SaveCheckpointConfig:
           ' expected seconds above 0: set it to what a slow save takes'
       )
     _check_choice('SaveCheckpointConfig.dtype', self.dtype, SAVE_DTYPES)
+    _check_tiers(self.tiers)
     _check_positive('period', self.period)
     _check_positive('keep_dataset_checkpoints', self.keep_dataset_checkpoints)
     _check_manager_class(self.checkpoint_manager_cls)
@@ -231,6 +235,27 @@ def _policy_of(
         type(checkpointer).__name__,
     )
   return checkpointer.policy(keep)
+
+
+def _check_tiers(tiers: Sequence[Any]) -> None:
+  for tier in tiers:
+    if not isinstance(tier, tiers_lib.FastTier | tiers_lib.Mirror):
+      raise ValueError(
+          f'SaveCheckpointConfig.tiers has {tier!r}, expected FastTiers and '
+          'Mirrors: in gin write [@checkpoints.FastTier(), '
+          '@checkpoints.Mirror()], with parentheses'
+      )
+  directories = [tier.directory for tier in tiers]
+  if len(set(directories)) < len(directories):
+    raise ValueError(
+        f'SaveCheckpointConfig.tiers has directories {directories}, expected '
+        'one for each tier: two would remove the checkpoints of each other'
+    )
+  if sum(tier.is_fast for tier in tiers) > 1:
+    raise ValueError(
+        f'SaveCheckpointConfig.tiers has {len(directories)} tiers, several of '
+        'them FastTiers, expected one at most: drop the others'
+    )
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

@@ -5,7 +5,6 @@
 from collections.abc import Callable
 import dataclasses
 import functools
-import os
 import time
 from typing import Any
 
@@ -14,10 +13,12 @@ import jax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
-from t5wild import run_dir as run_dir_lib
 from t5wild import train_state as train_state_lib
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import candidates
 from t5wild.checkpoints import configs
+from t5wild.checkpoints import confinement
+from t5wild.checkpoints import integrity
 from t5wild.checkpoints import positions
 from t5wild.checkpoints import restoring
 from t5wild.checkpoints import transforms
@@ -58,9 +59,11 @@ def initialize_train_state(
 ) -> InitialState:
   """Returns the state that a run begins with.
 
-  The newest complete checkpoint in `model_dir` (the run goes on), else the one
-  that `checkpoint_cfg.restore` names, else a new one. A path that names none
-  is an error, never a silent new state. Every process calls it alike.
+  The newest complete checkpoint in `model_dir` and its tiers (the run goes on),
+  else the one that `checkpoint_cfg.restore` names, else a new one. A path that
+  names none is an error, never a silent new state. One of the run's own that is
+  damaged is put in quarantine, and the next one taken. Every process calls it
+  alike.
 
   Args:
     checkpoint_cfg: How the run saves and restores; None does neither.
@@ -84,8 +87,8 @@ def initialize_train_state(
     steps.check_writable(
         steps.absolute_path(model_dir), process=jax.process_index()
     )
-  source = _choose_source(cfg.restore, model_dir)
-  if source is None:
+  found = candidates.find(cfg, model_dir)
+  if not found:
     when_checked(None)
     state = init_fn(rng)
     return InitialState(
@@ -94,78 +97,78 @@ def initialize_train_state(
         dataset_state=None,
         source='scratch',
     )
-  path, is_own = source
+  shardings = shardings_of(partitioner, train_state_shape, train_state_axes)
+  when_checked = _Once(when_checked)
+  refused = []
+  for candidate in found:
+    request = restoring.Request(
+        abstract_state=train_state_shape.state_dict(),
+        shardings=shardings,
+        is_resuming=candidate.is_own,
+        **_wishes(
+            cfg.restore, candidate.is_own, lambda: init_fn(rng).state_dict()
+        ),
+    )
+    try:
+      initial = _restore(
+          candidate, request, cfg.restore, train_state_shape, when_checked
+      )
+      candidates.accept(candidate, model_dir=model_dir, refused=refused)
+      return initial
+    except confinement.UnsafeCheckpointError:
+      raise
+    except steps.NotACheckpointError as error:
+      if not candidate.is_own:
+        raise
+      candidates.reject(candidate, error, model_dir=model_dir)
+      refused.append(candidate)
+  raise candidates.none_is_good(refused)
+
+
+class _Once:
+  """Calls a function the first time alone."""
+
+  def __init__(self, function: Callable[[int | None], None]):
+    self._function = function
+    self._is_called = False
+
+  def __call__(self, step: int | None) -> None:
+    if not self._is_called:
+      self._is_called = True
+      self._function(step)
+
+
+def _restore(
+    candidate: candidates.Candidate,
+    request: restoring.Request,
+    restore: configs.RestoreCheckpointConfig | None,
+    train_state_shape: train_state_lib.TrainState,
+    when_checked: Callable[[int | None], None],
+) -> InitialState:
   start = time.perf_counter()
-  request = restoring.Request(
-      abstract_state=train_state_shape.state_dict(),
-      shardings=shardings_of(partitioner, train_state_shape, train_state_axes),
-      is_resuming=is_own,
-      **_wishes(cfg.restore, is_own, lambda: init_fn(rng).state_dict()),
-  )
   state = train_state_shape.restore_state(
       restoring.restore_state(
-          path,
+          candidate.path,
           request,
-          when_checked=functools.partial(
-              when_checked, _step_of(path) if is_own else None
-          ),
+          when_checked=functools.partial(when_checked, candidate.step),
       )
   )
   jax.block_until_ready(state)
-  if not is_own:
-    _tell_dtype(state, train_state_shape, path)
-  logging.info('Restored %s in %.1f s', path, time.perf_counter() - start)
+  if not candidate.is_own:
+    _tell_dtype(state, train_state_shape, candidate.path)
+  logging.info(
+      'Restored %s in %.1f s', candidate.path, time.perf_counter() - start
+  )
   position = None
-  if is_own or cfg.restore.restore_dataset:
-    position = _read_position(path, is_needed=not is_own)
+  if candidate.is_own or restore.restore_dataset:
+    position = _read_position(candidate.path, is_needed=not candidate.is_own)
   return InitialState(
       train_state=state,
       step=int(state.step),
       dataset_state=position,
-      source=path,
-      is_own=is_own,
+      source=candidate.path,
+      is_own=candidate.is_own,
   )
-
-
-def _step_of(path: str) -> int | None:
-  return run_dir_lib.checkpoint_step(os.path.basename(path))
-
-
-def _choose_source(
-    restore: configs.RestoreCheckpointConfig | None, model_dir: str | None
-) -> tuple[str, bool] | None:
-  """Returns the checkpoint and whether it is the run's own, or None.
-
-  Process 0 chooses, since a file system may show new folders to others late.
-  """
-  chosen = error = None
-  if distributed.process_index() == 0:
-    try:
-      chosen = _look(restore, model_dir)
-    except steps.NotACheckpointError as found:
-      error = str(found)
-  answers = distributed.meet('first checkpoint', value=[chosen, error])
-  chosen, error = answers[0]
-  if error is not None:
-    raise steps.NotACheckpointError(error)
-  return None if chosen is None else (chosen[0], chosen[1])
-
-
-def _look(
-    restore: configs.RestoreCheckpointConfig | None, model_dir: str | None
-) -> tuple[str, bool] | None:
-  if model_dir is not None:
-    newest = steps.latest_step(steps.absolute_path(model_dir))
-    if newest is not None:
-      return steps.get_checkpoint_dir(model_dir, newest), True
-  paths = [] if restore is None else restore.checkpoint_paths()
-  if len(paths) > 1:
-    raise steps.NotACheckpointError(
-        f'RestoreCheckpointConfig names {len(paths)} checkpoints '
-        f'({paths[0]} ... {paths[-1]}), expected one to train from: set mode '
-        "to 'specific' and path to one of them"
-    )
-  return (paths[0], False) if paths else None
 
 
 def _wishes(
@@ -218,9 +221,18 @@ def _tell_dtype(state, train_state_shape, path: str) -> None:
 
 
 def _read_position(path: str, *, is_needed: bool) -> dict[str, Any] | None:
-  position = positions.read_position(
-      path, process=jax.process_index(), count=jax.process_count()
-  )
+  position = told = None
+  try:
+    integrity.check_small_files(path, steps.DATASET_ITEM)
+    position = positions.read_position(
+        path, process=jax.process_index(), count=jax.process_count()
+    )
+  except (steps.NotACheckpointError, ValueError, OSError) as error:
+    told = f'{path} is damaged: its position in the data: {error}'
+  # All take it, or none.
+  by_process = distributed.meet('data positions', value=told)
+  for damage in filter(None, by_process):
+    raise integrity.CorruptError(damage)
   if position is not None:
     return position
   if is_needed:

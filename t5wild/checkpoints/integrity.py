@@ -200,6 +200,31 @@ def _gives_back(array: jax.Array, saved: tuple) -> bool:
   return have == want or (floats and jnp.promote_types(have, want) == have)
 
 
+def check_small_files(checkpoint: str, folder: str) -> None:
+  """Refuses files of a folder that are not as they were saved.
+
+  Raises:
+    CorruptError: Names them.
+  """
+  if steps.is_bucket(checkpoint):
+    return
+  damages = file_hashes.damages_below(checkpoint, folder)
+  if damages:
+    raise CorruptError(
+        explain(checkpoint, f'{folder}/', [str(each) for each in damages])
+    )
+
+
+def tell_missing(checkpoint: str) -> list[str]:
+  """Returns which files are gone though what was asked for is whole."""
+  if steps.is_bucket(checkpoint):
+    return []
+  try:
+    return [damage.file for damage in file_hashes.missing(checkpoint)]
+  except (file_hashes.NoHashesError, OSError):
+    return []
+
+
 def damaged_files(checkpoint: str) -> list[str] | None:
   """What is wrong with the files, told alike on all processes; None: unknown.
 

@@ -46,6 +46,7 @@ class CheckpointManager:
       config: configs.SaveCheckpointConfig,
       on_event: Callable[[CheckpointEvent], None] | None = None,
       timeout_seconds: int = _SAVE_TIMEOUT_SECONDS,
+      is_held: Callable[[int], bool] = lambda step: False,
   ):
     """Opens a run directory to save to; clears what killed saves left there.
 
@@ -54,11 +55,12 @@ class CheckpointManager:
       config: What to save and keep.
       on_event: Called, usually from a background thread, with what happened.
       timeout_seconds: How long processes wait for each other in a save.
+      is_held: Whether a step's checkpoint is being copied and must stay.
 
     Raises:
       steps.UnwritableError: Nothing could be saved there.
     """
-    self._directory = steps.absolute_path(directory)
+    self._directory = self.directory = steps.absolute_path(directory)
     steps.check_writable(self._directory, process=jax.process_index())
     if jax.process_index() == 0:
       steps.delete_leftovers(self._directory)
@@ -68,6 +70,7 @@ class CheckpointManager:
         self._directory,
         policy=config.retention_policy(),
         keep_dataset_states=config.keep_dataset_checkpoints,
+        is_held=is_held,
     )
     self._writer = background_writer.BackgroundWriter(
         self._directory,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complete checkpoints of a run: which there are, how good, which go."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 import json
 import threading
 
@@ -11,6 +11,7 @@ from etils import epath
 import jax
 
 from t5wild.checkpoint_files import health as health_lib
+from t5wild.checkpoint_files import pins
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import retention
 
@@ -30,6 +31,7 @@ class Shelf:
       *,
       policy: retention.Policy,
       keep_dataset_states: int | None,
+      is_held: Callable[[int], bool] = lambda step: False,
   ):
     """Reads what is there.
 
@@ -38,7 +40,11 @@ class Shelf:
       policy: Which checkpoints stay.
       keep_dataset_states: Number of newest data positions that stay, or None
         for all.
+      is_held: Whether a checkpoint is being copied, and must stay for now.
     """
+    self._is_held = is_held
+    # Off the shelf, and on the disk for now: pinned, or being copied.
+    self._kept_back: set[int] = set()
     self._directory = directory
     self._policy = policy
     self._keep_dataset_states = keep_dataset_states
@@ -62,6 +68,10 @@ class Shelf:
 
   def make_room(self, step: int) -> None:
     """Removes what lies where a step is to be saved, in quarantine or not."""
+    if step in self._kept_back:
+      self._kept_back.discard(step)
+      if _is_primary():
+        steps.delete_checkpoint(self.path(step))
     if step in self.all_steps():
       self.remove(step)
     elif self._health.of(step).state == health_lib.QUARANTINED:
@@ -150,14 +160,24 @@ class Shelf:
       for step in self._health.quarantined():
         if step < healthy[-1]:
           self.make_room(step)
+    gone = sorted({*gone, *self._kept_back})
+    staying = {s for s in gone if _is_primary() and self._must_stay(s)}
+    self._kept_back = staying
+    with self._lock:
+      for step in staying:
+        self._metrics.pop(step, None)
+    gone = [step for step in gone if step not in staying]
     for step in gone:
       self.remove(step)
     if _is_primary():
       for step in retention.dataset_states_to_remove(
-          metrics.keys() - set(gone), keep=self._keep_dataset_states
+          metrics.keys() - {*gone, *staying}, keep=self._keep_dataset_states
       ):
         steps.delete_dataset_state(self.path(step))
     return gone
+
+  def _must_stay(self, step: int) -> bool:
+    return self._is_held(step) or pins.is_pinned(self.path(step))
 
 
 def _is_primary() -> bool:

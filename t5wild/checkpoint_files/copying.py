@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Copies a checkpoint to another store, whole or not at all, and checked.
+
+What is read is held against the checksums of the save: a damaged checkpoint is
+not copied over good ones. What was written is read once more on a disk; of a
+bucket its sizes are looked at.
+"""
+
+import os
+import shutil
+
+from etils import epath
+
+from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import pins
+from t5wild.checkpoint_files import steps
+
+# As those that a killed save leaves, so that the same hand clears them.
+_HALF = '.orbax-checkpoint-tmp-copy'
+_NOT_COPIED = (pins.FILE,)
+
+
+class DamagedSourceError(steps.NotACheckpointError):
+  """A checkpoint that is not as it was saved, and was to be copied."""
+
+
+def copy(source: str | os.PathLike[str], target: str) -> int:
+  """Copies a complete checkpoint; returns the bytes.
+
+  A complete one that is there already is left alone.
+
+  Args:
+    source: Its folder, on a disk or in a bucket.
+    target: The folder to be, of the same name in another directory.
+
+  Raises:
+    DamagedSourceError: The source is damaged; nothing is left at the target.
+    OSError: One of them cannot be read, or written.
+  """
+  if steps.is_complete(target):
+    return 0
+  place = epath.Path(target if steps.is_bucket(target) else target + _HALF)
+  try:
+    num_bytes = _copy_files(epath.Path(source), place)
+    if not steps.is_bucket(target):
+      _check_copy(place)
+      place.rename(target)
+    return num_bytes
+  except BaseException:
+    _remove(place)
+    raise
+
+
+def _copy_files(source: epath.Path, place: epath.Path) -> int:
+  _remove(place)
+  try:
+    expected = file_hashes.read(source)
+  except file_hashes.NoHashesError:
+    expected = {}
+  gone = file_hashes.missing(source, expected)
+  if gone:
+    raise DamagedSourceError(_damaged(source, str(gone[0])))
+  num_bytes = 0
+  # In a bucket the marker makes it complete.
+  for name in sorted(
+      file_hashes.names(source), key=lambda n: (n == steps.COMMIT_MARKER, n)
+  ):
+    if name in _NOT_COPIED:
+      continue
+    found = _copy_file(source / name, place / name)
+    num_bytes += found['bytes']
+    if expected.get(name, found) != found:
+      raise DamagedSourceError(
+          _damaged(source, f'{name} has other bytes than when it was saved')
+      )
+  marker = place / steps.COMMIT_MARKER
+  if not marker.exists():  # of an older writer, on a disk
+    marker.write_text('copied')
+  return num_bytes
+
+
+def _damaged(source, what: str) -> str:
+  return (
+      f'{source} is damaged ({what}), expected it as it was saved: it is not '
+      'copied; take an older one'
+  )
+
+
+def _copy_file(source: epath.Path, target: epath.Path) -> dict:
+  target.parent.mkdir(parents=True, exist_ok=True)
+  with target.open('wb') as stream:
+    found = file_hashes.hash_file(source, on_block=stream.write)
+    if '://' not in os.fspath(target):
+      stream.flush()
+      os.fsync(stream.fileno())
+  size = target.stat().length
+  if size != found['bytes']:
+    raise OSError(
+        f'{target} has {size:,} bytes after {found["bytes"]:,} were written, '
+        'expected as many: the store lost some; it is tried again later'
+    )
+  return found
+
+
+def _check_copy(place: epath.Path) -> None:
+  try:
+    damages = file_hashes.verify(place).damages
+  except file_hashes.NoHashesError:
+    return
+  if damages:
+    raise OSError(
+        f'{place} does not hold what was written ({damages[0]}), expected the '
+        'same bytes: the store is damaged; mirror to another one'
+    )
+
+
+def _remove(place: epath.Path) -> None:
+  if '://' in os.fspath(place):
+    if place.exists():
+      place.rmtree(missing_ok=True)
+    return
+  shutil.rmtree(place, ignore_errors=True)
