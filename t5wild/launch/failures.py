@@ -12,6 +12,7 @@ import re
 import signal
 
 from t5wild import exit_codes
+from t5wild.vitals import corruption
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,11 @@ HANG = Kind(name='hang', meaning='it did not move any more')
 OUT_OF_MEMORY = Kind(
     name='out_of_memory', meaning='a device or the host had no memory left'
 )
+DOES_NOT_FIT = Kind(
+    name='does_not_fit',
+    meaning='its program takes more memory than a device has',
+    restart=False,
+)
 DEVICE = Kind(name='device', meaning='a device failed (Xid, ECC, lost)')
 DATA = Kind(name='data', meaning='the training data could not be read')
 FILE_SYSTEM = Kind(name='file_system', meaning='the file system failed')
@@ -71,7 +77,8 @@ UNKNOWN = Kind(name='unknown', meaning='nobody foresaw it; see its log')
 
 KINDS = (
     DONE, PREEMPTED, STOPPED, USER_ERROR, NON_FINITE, SAVE_ERROR, HANG,
-    OUT_OF_MEMORY, DEVICE, DATA, FILE_SYSTEM, PORT, LOST_PEER, KILLED, UNKNOWN,
+    OUT_OF_MEMORY, DOES_NOT_FIT, DEVICE, DATA, FILE_SYSTEM, PORT, LOST_PEER,
+    KILLED, UNKNOWN,
 )  # fmt: skip
 
 _BY_CODE = {
@@ -83,6 +90,7 @@ _BY_CODE = {
     exit_codes.LOST_PEER.code: LOST_PEER,
     exit_codes.BAD_HARDWARE.code: DEVICE,
     exit_codes.DISK_FULL.code: SAVE_ERROR,
+    exit_codes.DOES_NOT_FIT.code: DOES_NOT_FIT,
     126: USER_ERROR,  # a shell: cannot be run
     127: USER_ERROR,  # a shell: not found
 }
@@ -123,6 +131,8 @@ _BY_WORDS = (
         r'|Connection refused|Socket closed|NCCL (error|operation)'
     )),
 )  # fmt: skip
+# What comes before the name of a device that computes wrongly.
+_CORRUPTION = corruption.WORDS
 _HANG_LINE = re.compile(r'^process \d+ hangs in ')
 _LAGGARD_LINE = re.compile(r'^  process \d+ on ')
 _CRASHES = {
@@ -186,6 +196,8 @@ def classify(
     kind, line = _search(lines, (FILE_SYSTEM,)) or (kind, '')
   elif kind is HANG:
     line = _hang_words(lines)
+  elif kind is DEVICE:
+    line = next((one for one in lines if _CORRUPTION in one), '').strip()
   elif code == -signal.SIGKILL and num_oom_kills:
     kind = OUT_OF_MEMORY
     line = "killed by the kernel's out-of-memory killer"

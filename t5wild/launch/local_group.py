@@ -67,9 +67,8 @@ class LocalGroup:
       self,
       command: Sequence[str],
       *,
-      count: int,
       told: supervised.Supervised,
-      environment: Mapping[str, str],
+      environments: Sequence[Mapping[str, str]],
       port: int | None,
       shown: BinaryIO | None,
       keep_open: Sequence[int] = (),
@@ -78,9 +77,8 @@ class LocalGroup:
 
     Args:
       command: what to run; several processes get the coordinator's flags, too.
-      count: how many.
       told: what they are told of this attempt.
-      environment: theirs, but for that.
+      environments: of each, but for that.
       port: the coordinator's; None for one process.
       shown: where their output is shown.
       keep_open: file descriptors that live as long as any of them.
@@ -95,9 +93,10 @@ class LocalGroup:
     self._tails: list[log_tails.LogTail] = []
     self._failures: list[failures.Failure] = []
     self._seen: dict[int, tuple[int, float]] = {}
+    count = len(environments)
     with contextlib.ExitStack() as stack:
       stack.callback(self.kill)
-      for index in range(count):
+      for index, environment in enumerate(environments):
         flags = []
         if port is not None:
           flags = coordinator_flags(port, count=count, index=index)

@@ -32,6 +32,7 @@ LIMITS = {
     failures.KILLED.name: 5,
 }
 _PCI_ADDRESS = re.compile(r'([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})')
+_SERIAL = re.compile(r'device \d+ of process [^)]*, serial ([^)]+)\)')
 _QUERY_SECONDS = 10
 
 
@@ -77,7 +78,7 @@ class NodeLedger:
       return ''
     text = json.dumps({
         'host': socket.gethostname(),
-        'device': device_serial(failure.line),
+        'device': serial_told(failure.line) or device_serial(failure.line),
         'run': run,
         'line': failure.line,
     })
@@ -93,6 +94,12 @@ class NodeLedger:
     ])
     writer.close()
     return ''
+
+
+def serial_told(line: str) -> str:
+  """The serial of a device that a line names with it; '' if it does not."""
+  found = _SERIAL.search(line)
+  return found.group(1) if found else ''
 
 
 def device_serial(line: str) -> str:
@@ -140,6 +147,19 @@ def proposals(found: Iterable[records.Record]) -> list[Proposal]:
       Proposal(name=name, kind=kind, number=number, newest=newest[name, kind])
       for (name, kind), number in counts.most_common()
       if number >= LIMITS.get(kind, sys.maxsize)
+  ]
+
+
+def warnings_here(path: str) -> list[str]:
+  """What the file proposes to leave out of this host, for a person."""
+  if not os.path.exists(path):
+    return []
+  host = socket.gethostname()
+  return [
+      f'{one.name} has failed before: {one.number} times {one.kind}, as '
+      f'{path} has it. Have it tested, or leave it out (--leave_out).'
+      for one in proposals(records.read_records(path))
+      if one.name == host or one.name.startswith(f'{host} ')
   ]
 
 

@@ -157,6 +157,11 @@ def _is_crash_loop(policy: Policy, history: Sequence[Ended]) -> bool:
   return len({(end.failure.signature(), end.step) for end in recent}) == 1
 
 
+def without_progress(history: Sequence[Ended]) -> Sequence[Ended]:
+  """The ends since a checkpoint was last gained, in order of time."""
+  return history[len(history) - _num_without_progress(history) :]
+
+
 def _num_without_progress(history: Sequence[Ended]) -> int:
   """Failures at the end of the history since a checkpoint was last gained."""
   number = 0

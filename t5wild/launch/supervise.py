@@ -10,8 +10,10 @@ import sys
 
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
+from t5wild.launch import bounds as bounds_lib
 from t5wild.launch import local_group
 from t5wild.launch import node_ledger
+from t5wild.launch import places as places_lib
 from t5wild.launch import restarts
 from t5wild.launch import run_lock
 from t5wild.launch import supervisor as supervisor_lib
@@ -52,6 +54,8 @@ def main(argv: Sequence[str] = ()) -> int:
 
 
 def _supervise(arguments, job, policy, bounds, targets, lock) -> int:
+  for line in node_ledger.warnings_here(arguments.node_ledger):
+    _say(f'supervisor: {line}')
   alerts = alerts_lib.Alerts(targets, run=job.run_dir.path)
   try:
     return supervisor_lib.Supervisor(
@@ -117,7 +121,11 @@ def _checked(arguments, command):
       environment=alerts_lib.without_secrets(environment),
       label=run_lock.label_from(environment),
       coordinator_port=port,
+      spares=arguments.spares,
+      left_out=arguments.leave_out,
+      leave_out_after=arguments.leave_out_after,
   )
+  _check_places(job)
   policy = restarts.Policy(
       crash_loop=arguments.crash_loop,
       max_without_progress=arguments.max_without_progress,
@@ -125,7 +133,7 @@ def _checked(arguments, command):
       first_delay_seconds=arguments.first_delay_seconds,
       max_delay_seconds=arguments.max_delay_seconds,
   )
-  bounds = supervisor_lib.Bounds(
+  bounds = bounds_lib.Bounds(
       grace=arguments.grace_seconds,
       stop=arguments.stop_seconds,
       finish=arguments.finish_seconds,
@@ -137,6 +145,25 @@ def _checked(arguments, command):
       wall_time=arguments.wall_time_seconds,
   )
   return job, policy, bounds, targets
+
+
+def _check_places(job: supervisor_lib.Job) -> None:
+  """Refuses spares and places that are not there."""
+  if job.leave_out_after < 2:
+    raise ValueError(
+        f'--leave_out_after is {job.leave_out_after}, expected at least 2: one '
+        'process that was killed speaks against no place'
+    )
+  if job.spares < 0 or job.num_places <= job.spares:
+    raise ValueError(
+        f'--spares is {job.spares} of {job.num_places} place(s), expected 0 or '
+        'more and some place beside them: with --processes=1 spares are among '
+        'the devices of this machine, otherwise they come on top of --processes'
+    )
+  places_lib.Places(
+      planned=job.num_places - job.spares, spares=job.spares,
+      left_out=job.left_out,
+  )  # fmt: skip
 
 
 def _run_dir(
@@ -175,11 +202,19 @@ def _parser() -> argparse.ArgumentParser:
       formatter_class=argparse.RawDescriptionHelpFormatter,
       allow_abbrev=False,
   )
-  policy, bounds = restarts.Policy(), supervisor_lib.Bounds()
+  policy, bounds = restarts.Policy(), bounds_lib.Bounds()
   add = parser.add_argument
   add('--processes', type=int, default=1, metavar='N',
       help='processes on this host; with 2 or more the command gets the '
       "coordinator's flags, on a fresh port each time")  # fmt: skip
+  add('--spares', type=int, default=0, metavar='N',
+      help='processes (devices, with one process) that take over from a lost '
+      'one; without, the run goes on with fewer, on the same batches')
+  add('--leave_out', type=_numbers, default=(), metavar='PLACE,...',
+      help='places, counted from 0, that nothing is started in')
+  add('--leave_out_after', type=int, default=3, metavar='N',
+      help='kills or hangs of one process in a row without a newer checkpoint: '
+      'its place is left out (default: 3); a device that fails is at once')
   add('--run_dir', metavar='FOLDER',
       help="signs of life, logs, events; default: the command's MODEL_DIR")
   add('--coordinator_port', type=int, metavar='PORT',
@@ -217,6 +252,10 @@ def _parser() -> argparse.ArgumentParser:
       'does.'
   )
   return parser
+
+
+def _numbers(text: str) -> list[int]:
+  return [int(part) for part in text.split(',') if part.strip()]
 
 
 def _help(text: str, default) -> str:

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
+import functools
 import os
 import signal
 import socket
@@ -12,18 +13,18 @@ from typing import BinaryIO
 
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
+from t5wild.launch import bounds as bounds_lib
 from t5wild.launch import events as events_lib
 from t5wild.launch import failures
 from t5wild.launch import local_group
 from t5wild.launch import node_ledger
+from t5wild.launch import places as places_lib
 from t5wild.launch import restarts
+from t5wild.launch import watch
 from t5wild.vitals import alerts
 from t5wild.vitals import supervised
 
 _POLL_SECONDS = 0.05
-_SIGNS_SECONDS = 0.5
-_LAST_WORDS_SECONDS = 1.0
-_LOST_PEER_TIMES = 5
 # What asks to stop, and what the processes are sent for it: they save.
 PASSED_ON = {
     signal.SIGTERM: signal.SIGTERM,
@@ -31,44 +32,6 @@ PASSED_ON = {
     signal.SIGHUP: signal.SIGTERM,  # the terminal is gone
     signal.SIGINT: signal.SIGINT,
 }
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Bounds:
-  """How long a supervisor waits for what, in seconds.
-
-  Attributes:
-    grace: for the others to leave by themselves when one has failed.
-    stop: for all to save and leave when they were told to stop.
-    finish: for the others to leave when one is done.
-    silent: without a sign of life a process counts as hung.
-    start: for the first sign of life; None: any time.
-    wall_time: of this supervisor in all; None: any. The processes are told to
-      stop `stop` seconds before.
-  """
-
-  grace: float = 2.0
-  stop: float = 120.0
-  finish: float = 600.0
-  silent: float = 300.0
-  start: float | None = 1800.0
-  wall_time: float | None = None
-
-  def __post_init__(self):
-    """Refuses what makes no sense."""
-    for field in dataclasses.fields(self):
-      value = getattr(self, field.name)
-      if value is not None and not value > 0:
-        raise ValueError(
-            f'--{field.name}_seconds is {value}, expected above 0: set it to '
-            'the longest time to wait'
-        )
-    if self.wall_time is not None and self.wall_time <= self.stop:
-      raise ValueError(
-          f'--wall_time_seconds is {self.wall_time}, --stop_seconds '
-          f'{self.stop}: expected more wall time than a stop may take. Lower '
-          '--stop_seconds or ask for more time.'
-      )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,6 +45,10 @@ class Job:
     environment: of the processes.
     label: names this supervisor among those of the run.
     coordinator_port: of the first attempt; None: a free one, as later ones.
+    spares: places beside those of the processes (of the devices, where there
+      is one process), for what is left out.
+    left_out: places that nobody takes.
+    leave_out_after: failures in a row that speak against one place.
   """
 
   command: Sequence[str]
@@ -90,6 +57,21 @@ class Job:
   environment: Mapping[str, str]
   label: str
   coordinator_port: int | None = None
+  spares: int = 0
+  left_out: Sequence[int] = ()
+  leave_out_after: int = 3
+
+  @functools.cached_property
+  def devices(self) -> list[str]:
+    """Names of this machine's devices, when it is first asked."""
+    return places_lib.devices_of(self.environment)
+
+  @property
+  def num_places(self) -> int:
+    """Processes and spares; devices, spares among them, of one process."""
+    if self.num_processes > 1:
+      return self.num_processes + self.spares
+    return max(1, len(self.devices))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,7 +97,7 @@ class Supervisor:
       job: Job,
       *,
       policy: restarts.Policy,
-      bounds: Bounds,
+      bounds: bounds_lib.Bounds,
       say: Callable[[str], None],
       shown: BinaryIO | None,
       away: Away,
@@ -145,6 +127,12 @@ class Supervisor:
     self._events = events_lib.Events(job.run_dir)
     self._attempt = events_lib.last_attempt(job.run_dir)
     self._history: list[restarts.Ended] = []
+    self._places = places_lib.Places(
+        planned=job.num_places - job.spares,
+        spares=job.spares,
+        left_out=job.left_out,
+    )
+    self._in_places = 0  # ends of the history before the seating changed
     self._told_alive_at = self._began
 
   def run(self) -> int:
@@ -172,7 +160,9 @@ class Supervisor:
       if self._stopping:
         return self._stop(ended, 'Stopped, as asked.')
       self._history.append(ended)
-      decision = restarts.decide(self._policy, self._history)
+      decision = self._without_places() or restarts.decide(
+          self._policy, self._history
+      )
       if not decision.restart:
         return self._stop(ended, decision.verdict)
       self._say(f'{ended.failure}\n{decision.verdict}')
@@ -184,6 +174,29 @@ class Supervisor:
       if not self._sleep(decision.delay_seconds):
         self._stopping = True
         return self._stop(ended, 'Stopped, as asked, between two attempts.')
+
+  def _without_places(self) -> restarts.Decision | None:
+    """Leaves out a place that failures speak against; None: there is none."""
+    limit = self._policy.max_restarts
+    if limit is not None and len(self._history) > limit:
+      return None
+    recent = restarts.without_progress(self._history[self._in_places :])
+    blamed = places_lib.to_blame(
+        [ended.failure for ended in recent],
+        seating=self._places.seating(),
+        is_one_process=self._job.num_processes == 1,
+        in_a_row=self._job.leave_out_after,
+    )
+    what = '' if blamed is None else self._places.leave_out(blamed)
+    if not what:
+      return None
+    self._in_places = len(self._history)
+    self._events.add('left_out', blamed, unit='place', text=what,
+                     step=recent[-1].step)  # fmt: skip
+    return restarts.Decision(
+        restart=True,
+        verdict=f'{recent[-1].failure.kind.name}: {what}; starting again',
+    )
 
   def _stop(self, ended: restarts.Ended, verdict: str) -> int:
     code = ended.failure.code
@@ -219,7 +232,12 @@ class Supervisor:
   def _one_attempt(self) -> restarts.Ended:
     """Starts all processes and returns when none is left."""
     self._attempt += 1
-    count = self._job.num_processes
+    seating = self._places.seating()
+    environments = places_lib.environments(
+        self._job.environment, seating, devices=self._job.devices,
+        num_processes=self._job.num_processes, total=self._job.num_places,
+    )  # fmt: skip
+    count = len(environments)
     port = None
     if count > 1:
       is_first = not self._history
@@ -234,18 +252,20 @@ class Supervisor:
         host=socket.gethostname(),
         label=self._job.label,
         folder=self._job.run_dir.path,
+        fold=seating.fold,
     )
     group = local_group.LocalGroup(
         self._job.command,
-        count=count,
         told=told,
-        environment=self._job.environment,
+        environments=environments,
         port=port,
         shown=self._shown,
         keep_open=self._keep_open,
     )
     try:
-      failure = _Watch(group, self).until_the_end()
+      failure = watch.Watch(
+          group, self, bounds=self._bounds
+      ).until_the_end()
     finally:
       group.kill()
       group.close()
@@ -284,11 +304,6 @@ class Supervisor:
     self._stopping = True
     return PASSED_ON[asked]
 
-  @property
-  def bounds(self) -> Bounds:
-    """How long to wait for what."""
-    return self._bounds
-
   def tell_alive(self, group: local_group.LocalGroup) -> None:
     """Tells, now and then, how far the run is."""
     period = self._away.alive_seconds
@@ -306,92 +321,3 @@ class Supervisor:
         'detected', failure.code, unit='exit_code', text=str(failure),
         process=failure.process,
     )  # fmt: skip
-
-
-class _Watch:
-  """One attempt, from its start to the end of its last process."""
-
-  def __init__(self, group: local_group.LocalGroup, supervisor: Supervisor):
-    self._group = group
-    self._supervisor = supervisor
-    self._bounds = supervisor.bounds
-    self._deadline: float | None = None
-    self._why: failures.Failure | None = None
-    self._num_ended = 0
-    self._looked_at = time.monotonic()
-
-  def until_the_end(self) -> failures.Failure:
-    """Returns why it ended, its root cause."""
-    while self._group.running():
-      self._pass_signals_on()
-      self._note_ends()
-      self._note_silence()
-      if self._deadline is not None and time.monotonic() > self._deadline:
-        break
-      time.sleep(_POLL_SECONDS)
-    return self._conclude()
-
-  def _pass_signals_on(self) -> None:
-    number = self._supervisor.take_signal()
-    if number is not None:
-      self._group.signal(number)
-      self._wait_at_most(self._bounds.stop)
-
-  def _note_ends(self) -> None:
-    ended = self._group.ended()
-    for failure in ended[self._num_ended :]:
-      if failure.kind is failures.DONE:
-        self._wait_at_most(self._bounds.finish)
-      elif failure.kind.is_failure:
-        self._supervisor.detected(failure)
-        # Told to stop, the others may be saving still.
-        if not self._supervisor.stopping:
-          self._wait_at_most(self._grace_after(failure))
-      else:
-        self._wait_at_most(self._bounds.stop)
-    self._num_ended = len(ended)
-
-  def _grace_after(self, failure: failures.Failure) -> float:
-    """Who lost a peer may be the first to leave: the cause is still to come."""
-    is_cause = failure.kind is not failures.LOST_PEER
-    return self._bounds.grace * (1 if is_cause else _LOST_PEER_TIMES)
-
-  def _note_silence(self) -> None:
-    now = time.monotonic()
-    if self._why or now - self._looked_at < _SIGNS_SECONDS:
-      return
-    self._looked_at = now
-    self._supervisor.tell_alive(self._group)
-    silent = self._group.silent(
-        silent_seconds=self._bounds.silent, start_seconds=self._bounds.start
-    )
-    if silent is None:
-      return
-    index, line = silent
-    self._why = failures.Failure(
-        kind=failures.HANG, code=exit_codes.HUNG.code, process=index, line=line
-    )
-    self._supervisor.detected(self._why)
-    self._group.abort()
-    self._wait_at_most(_LAST_WORDS_SECONDS)
-
-  def _wait_at_most(self, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    if self._deadline is None or deadline < self._deadline:
-      self._deadline = deadline
-
-  def _conclude(self) -> failures.Failure:
-    if self._why is not None:
-      return self._why
-    running = self._group.running()
-    self._note_ends()
-    ended = self._group.ended()
-    if running and not any(f.kind.is_failure for f in ended):
-      return failures.Failure(
-          kind=failures.HANG,
-          code=exit_codes.HUNG.code,
-          process=running[0],
-          line='it did not leave in time when told to stop, or when the others '
-          'were done',
-      )
-    return failures.root_cause(ended)

@@ -332,15 +332,12 @@ class CorruptionChecks:
 def _serials(devices: Sequence[jax.Device]) -> list[str]:
   if not devices or devices[0].platform != 'gpu':
     return [''] * len(devices)
-  visible = os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')
-
-  def index(device) -> int | None:
-    place = device.local_hardware_id
-    if place < len(visible) and visible[place].isdigit():
-      return int(visible[place])
-    return place
-
-  return corruption.serials([index(device) for device in devices])
+  visible = os.environ.get('CUDA_VISIBLE_DEVICES', '')
+  names = [name.strip() for name in visible.split(',') if name.strip()]
+  places = [device.local_hardware_id for device in devices]
+  return corruption.serials(
+      [names[i] if i < len(names) else str(i) for i in places]
+  )
 
 
 def _tolerance() -> float:

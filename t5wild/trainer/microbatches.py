@@ -9,6 +9,8 @@ from absl import logging
 import jax
 from jax.sharding import PartitionSpec
 
+from t5wild.vitals import supervised
+
 SEMANTICS = ('t5x', 'global')
 
 
@@ -48,6 +50,29 @@ def tell_semantics(num_microbatches: int | None, semantics: str) -> None:
         num_microbatches,
         num_microbatches,
     )
+
+
+def folded(num_microbatches: int | None, *, semantics: str) -> int | None:
+  """The number where fewer devices than planned make the same batches.
+
+  With `global` semantics each device makes the same parts as before, of several
+  devices, one after the other: the numbers and the memory stay. T5X's depend on
+  the number of microbatches, so that it stays, and memory grows.
+  """
+  told = supervised.from_environment()
+  fold = 1 if told is None else told.fold
+  if fold == 1:
+    return num_microbatches
+  if semantics == 'global':
+    logging.info('%d times the microbatches: fewer places than planned', fold)
+    return (num_microbatches or 1) * fold
+  logging.warning(
+      'Fewer places than planned hold batches %d times as large in memory: '
+      "with microbatch_semantics='t5x' more microbatches would change the "
+      "numbers; 'global' would not.",
+      fold,
+  )
+  return num_microbatches
 
 
 def check_divisible(

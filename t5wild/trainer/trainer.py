@@ -268,7 +268,9 @@ class Trainer(BaseTrainer):
         rng=rng,
     )
     self._learning_rate_fn = learning_rate_fn
-    self._num_microbatches = num_microbatches
+    self._num_microbatches = microbatches.folded(
+        num_microbatches, semantics=microbatch_semantics
+    )
     self._weight_metrics_computer = weight_metrics_computer
     self._microbatch_semantics = microbatch_semantics
     self.compare_programs = compare_programs

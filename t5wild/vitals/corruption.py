@@ -6,7 +6,6 @@ Pure: every process sees the same sums and comes to the same verdict, so none
 has to be told.
 """
 
-import collections
 from collections.abc import Mapping, Sequence
 import dataclasses
 import math
@@ -203,8 +202,8 @@ def period_of(
   )
 
 
-def serials(indices: Sequence[int | None]) -> list[str]:
-  """Serial or UUID of NVIDIA devices by their index; '' where not known."""
+def serials(names: Sequence[str]) -> list[str]:
+  """Serial or UUID of NVIDIA devices by index or UUID; '' where not known."""
   try:
     told = subprocess.run(
         ['nvidia-smi', '--query-gpu=index,serial,uuid',
@@ -212,9 +211,16 @@ def serials(indices: Sequence[int | None]) -> list[str]:
         capture_output=True, text=True, timeout=_QUERY_SECONDS, check=True,
     ).stdout  # fmt: skip
   except (OSError, subprocess.SubprocessError):
-    return [''] * len(indices)
-  found = collections.defaultdict(str)
-  for row in told.splitlines():
+    return [''] * len(names)
+  return serials_in(told, names)
+
+
+def serials_in(table: str, names: Sequence[str]) -> list[str]:
+  """The same, of what nvidia-smi printed."""
+  found: dict[str, str] = {}
+  for row in table.splitlines():
     index, serial, uuid = (cell.strip() for cell in row.split(','))
-    found[int(index)] = uuid if serial in ('', '0', '[N/A]') else serial
-  return ['' if index is None else found[index] for index in indices]
+    found[index] = found[uuid] = (
+        uuid if serial in ('', '0', '[N/A]') else serial
+    )
+  return [found.get(name, '') for name in names]

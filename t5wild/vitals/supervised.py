@@ -24,6 +24,8 @@ class Supervised:
       where a launcher starts several on one host.
     folder: local folder where signs of life, stacks and events go; it is the
       run directory unless that is a bucket.
+    fold: how many planned places each one of now stands for; a batch is taken
+      apart into so many times more microbatches.
   """
 
   attempt: int
@@ -32,6 +34,7 @@ class Supervised:
   host: str
   label: str
   folder: str
+  fold: int = 1
 
   def to_environment(self) -> dict[str, str]:
     """The variable for a process of this attempt."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from t5wild.trainer import microbatches
+from t5wild.vitals import supervised
 
 PartitionSpec = jax.sharding.PartitionSpec
 
@@ -87,3 +88,25 @@ def test_numbers_that_depend_on_the_microbatches_are_told(
     microbatches.tell_semantics(number, semantics)
   said = ' '.join(record.getMessage() for record in caplog.records)
   assert ("'global'" in said and '4 microbatches' in said) is is_told
+
+
+def _fold(monkeypatch, fold):
+  told = supervised.Supervised(
+      attempt=1, start=0.0, supervisor=1, host='h', label='h', folder='f',
+      fold=fold,
+  )  # fmt: skip
+  for name, value in told.to_environment().items():
+    monkeypatch.setenv(name, value)
+
+
+def test_fewer_places_make_as_many_more_microbatches(monkeypatch):
+  folded = microbatches.folded
+  assert folded(None, semantics='global') is None
+  _fold(monkeypatch, 2)
+  assert folded(None, semantics='global') == 2
+  assert folded(3, semantics='global') == 6
+
+
+def test_numbers_of_t5x_depend_on_the_microbatches_which_stay(monkeypatch):
+  _fold(monkeypatch, 2)
+  assert microbatches.folded(3, semantics='t5x') == 3

@@ -97,3 +97,11 @@ def test_the_period_keeps_the_budget(check, step, budget, period):
   )
   assert found == period
   assert check <= budget / 100 * step * found * (1 + 1e-9)
+
+
+def test_serials_are_found_by_index_and_by_uuid():
+  table = '0, 1654922006536, GPU-aa\n1, [N/A], GPU-bb\n'
+  names = ['GPU-aa', '1', 'GPU-bb', '7']
+  assert corruption.serials_in(table, names) == [
+      '1654922006536', 'GPU-bb', 'GPU-bb', '',
+  ]  # fmt: skip

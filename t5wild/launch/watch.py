@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Watches one attempt: who ends, who gives no sign, and why it all ended."""
+
+import time
+from typing import Protocol
+
+from t5wild import exit_codes
+from t5wild.launch import bounds as bounds_lib
+from t5wild.launch import failures
+from t5wild.launch import local_group
+
+_POLL_SECONDS = 0.05
+_SIGNS_SECONDS = 0.5
+_LAST_WORDS_SECONDS = 1.0
+_LOST_PEER_TIMES = 5
+
+
+class Overseer(Protocol):
+  """What a watch asks and tells: the supervisor."""
+
+  @property
+  def stopping(self) -> bool:
+    """Whether the processes have been told to stop."""
+
+  def take_signal(self) -> int | None:
+    """A signal to pass on to the processes now, once each."""
+
+  def tell_alive(self, group: local_group.LocalGroup) -> None:
+    """Tells, now and then, how far the run is."""
+
+  def detected(self, failure: failures.Failure) -> None:
+    """Notes the moment at which something was seen to be wrong."""
+
+
+class Watch:
+  """One attempt, from its start to the end of its last process."""
+
+  def __init__(
+      self,
+      group: local_group.LocalGroup,
+      overseer: Overseer,
+      *,
+      bounds: bounds_lib.Bounds,
+  ):
+    """Takes the processes, which run, and whom to ask and to tell."""
+    self._group = group
+    self._supervisor = overseer
+    self._bounds = bounds
+    self._deadline: float | None = None
+    self._why: failures.Failure | None = None
+    self._num_ended = 0
+    self._looked_at = time.monotonic()
+
+  def until_the_end(self) -> failures.Failure:
+    """Returns why it ended, its root cause."""
+    while self._group.running():
+      self._pass_signals_on()
+      self._note_ends()
+      self._note_silence()
+      if self._deadline is not None and time.monotonic() > self._deadline:
+        break
+      time.sleep(_POLL_SECONDS)
+    return self._conclude()
+
+  def _pass_signals_on(self) -> None:
+    number = self._supervisor.take_signal()
+    if number is not None:
+      self._group.signal(number)
+      self._wait_at_most(self._bounds.stop)
+
+  def _note_ends(self) -> None:
+    ended = self._group.ended()
+    for failure in ended[self._num_ended :]:
+      if failure.kind is failures.DONE:
+        self._wait_at_most(self._bounds.finish)
+      elif failure.kind.is_failure:
+        self._supervisor.detected(failure)
+        # Told to stop, the others may be saving still.
+        if not self._supervisor.stopping:
+          self._wait_at_most(self._grace_after(failure))
+      else:
+        self._wait_at_most(self._bounds.stop)
+    self._num_ended = len(ended)
+
+  def _grace_after(self, failure: failures.Failure) -> float:
+    """Who lost a peer may be the first to leave: the cause is still to come."""
+    is_cause = failure.kind is not failures.LOST_PEER
+    return self._bounds.grace * (1 if is_cause else _LOST_PEER_TIMES)
+
+  def _note_silence(self) -> None:
+    now = time.monotonic()
+    if self._why or now - self._looked_at < _SIGNS_SECONDS:
+      return
+    self._looked_at = now
+    self._supervisor.tell_alive(self._group)
+    silent = self._group.silent(
+        silent_seconds=self._bounds.silent, start_seconds=self._bounds.start
+    )
+    if silent is None:
+      return
+    index, line = silent
+    self._why = failures.Failure(
+        kind=failures.HANG, code=exit_codes.HUNG.code, process=index, line=line
+    )
+    self._supervisor.detected(self._why)
+    self._group.abort()
+    self._wait_at_most(_LAST_WORDS_SECONDS)
+
+  def _wait_at_most(self, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    if self._deadline is None or deadline < self._deadline:
+      self._deadline = deadline
+
+  def _conclude(self) -> failures.Failure:
+    if self._why is not None:
+      return self._why
+    running = self._group.running()
+    self._note_ends()
+    ended = self._group.ended()
+    if running and not any(f.kind.is_failure for f in ended):
+      return failures.Failure(
+          kind=failures.HANG,
+          code=exit_codes.HUNG.code,
+          process=running[0],
+          line='it did not leave in time when told to stop, or when the others '
+          'were done',
+      )
+    return failures.root_cause(ended)
