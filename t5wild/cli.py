@@ -90,6 +90,10 @@ COMMANDS = {
         module='t5wild.reports.watch',
         summary='show a run in the terminal, or as a live page, as it goes on',
     ),
+    'checkpoints': Command(
+        module='t5wild.checkpoint_files.command',
+        summary='list, verify, mirror, compare and pin checkpoints',
+    ),
     'convert': Command(
         module='t5wild.convert',
         summary='read checkpoints of T5X; of Hugging Face both ways',

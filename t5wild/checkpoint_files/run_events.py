@@ -9,6 +9,8 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import records
 from t5wild.vitals import supervised
 
+_EVERYDAY = ('mirrored',)
+
 
 def add(
     model_dir: str, name: str, *, step: int, text: str, process: int = 0
@@ -23,7 +25,8 @@ def add(
     text: What happened, for a person.
     process: Who tells it.
   """
-  logging.warning('checkpoint/%s: step %d: %s', name, step, text)
+  level = logging.INFO if name in _EVERYDAY else logging.WARNING
+  logging.log(level, 'checkpoint/%s: step %d: %s', name, step, text)
   told = supervised.from_environment()
   folder = told.folder if told is not None else model_dir
   if '://' in folder:

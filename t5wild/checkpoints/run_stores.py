@@ -9,6 +9,7 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild.checkpoint_files import listing
 from t5wild.checkpoint_files import run_events
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoint_files import store_probe
@@ -59,6 +60,7 @@ class RunStores:
     if jax.process_index() == 0:
       for tier in config.tiers:
         owners.claim(tier.directory, model_dir=self._model_dir)
+      _leave_addresses(self._model_dir, config)
       self._mirrors = [
           mirroring.Mirroring(self._model_dir, tier, tell=self._tell)
           for tier in mirrors
@@ -154,6 +156,18 @@ class RunStores:
         self._model_dir, name, step=step, text=text,
         process=jax.process_index(),
     )  # fmt: skip
+
+
+def _leave_addresses(
+    model_dir: str, config: configs.SaveCheckpointConfig
+) -> None:
+  """So that `t5wild checkpoints list` finds all stores of the run."""
+  try:
+    listing.write_stores(
+        model_dir, [steps.absolute_path(t.directory) for t in config.tiers]
+    )
+  except OSError:
+    logging.exception('%s does not name the other stores', model_dir)
 
 
 def _of_fast_tier(

@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild checkpoints`: list, verify, mirror, diff, pin; without JAX."""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+import sys
+
+from t5wild import exit_codes
+from t5wild.checkpoint_files import copying
+from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import listing
+from t5wild.checkpoint_files import pins
+from t5wild.checkpoint_files import steps
+
+_MOST_NAMED = 20
+_HELP = {
+    'list': 'what checkpoints a run has, in all its stores',
+    'verify': 'read all files, and hold them against the hashes of the save',
+    'mirror': 'copy checkpoints to another store, checked',
+    'diff': 'say which arrays of two checkpoints differ, and how much',
+    'pin': 'let a checkpoint stay, whatever its run keeps',
+}
+
+
+def main(argv: Sequence[str]) -> int:
+  """Runs the command; `argv` without the names of program and command."""
+  arguments = _parser().parse_args(argv)
+  try:
+    return arguments.run(arguments)
+  except (steps.NotACheckpointError, file_hashes.NoHashesError) as error:
+    _say(str(error), stream=sys.stderr)
+    return exit_codes.BAD_CONFIG.code
+  except OSError as error:
+    _say(
+        f'{error}: expected a store that can be read, and written for mirror '
+        'and pin; look at its address and permissions',
+        stream=sys.stderr,
+    )
+    return exit_codes.FAILED.code
+
+
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser(
+      prog='t5wild checkpoints',
+      description='Looks after the checkpoints of a run; needs no accelerator.',
+  )
+  verbs = parser.add_subparsers(required=True, metavar='VERB')
+
+  def add(name: str, run: Callable[[argparse.Namespace], int]):
+    verb = verbs.add_parser(name, help=_HELP[name], description=_HELP[name])
+    verb.set_defaults(run=run)
+    return verb
+
+  run_help = 'run directory, or a folder such as checkpoint_1000'
+  verb = add('list', _list)
+  verb.add_argument('run_dir', help='run directory, or another store of it')
+  verb = add('verify', _verify)
+  verb.add_argument('path', help=run_help)
+  verb.add_argument('--step', type=int, help='only this one; default: all')
+  verb.add_argument(
+      '--arrays',
+      action='store_true',
+      help='decode all arrays too (needs TensorStore and the memory of one)',
+  )
+  verb = add('mirror', _mirror)
+  verb.add_argument('path', help=run_help)
+  verb.add_argument('target', help='directory to copy to: a folder or a bucket')
+  verb.add_argument('--step', type=int, help='default: all good ones')
+  verb = add('diff', _diff)
+  verb.add_argument('path', help='a checkpoint, or a run: its newest')
+  verb.add_argument('other', help='another')
+  verb = add('pin', _pin)
+  verb.add_argument('path', help=run_help)
+  verb.add_argument('--step', type=int, help='which of a run')
+  verb.add_argument('--reason', default='', help='is written down')
+  verb.add_argument('--remove', action='store_true', help='unpin it')
+  return parser
+
+
+def _say(text: str, *, stream=None) -> None:
+  print(text, file=stream or sys.stdout)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+  found = listing.entries(arguments.run_dir)
+  if not found:
+    _say(f'{arguments.run_dir} has no complete checkpoint.')
+    return exit_codes.DONE.code
+  for entry in found:
+    notes = [
+        entry.health,
+        'hashed' if entry.has_hashes else 'no hashes',
+        *(['pinned'] if entry.is_pinned else []),
+    ]
+    reason = f' ({entry.reason.splitlines()[0][:200]})' if entry.reason else ''
+    _say(
+        f'{entry.step:>10}  {entry.num_bytes / 1e6:>12,.1f} MB  '
+        f'{", ".join(notes)}  {entry.store}{reason}'
+    )
+  return exit_codes.DONE.code
+
+
+def _chosen(path: str, step: int | None) -> list[str]:
+  """The checkpoints that a path and a step mean.
+
+  Raises:
+    steps.NotACheckpointError: None.
+  """
+  path = steps.absolute_path(path)
+  saved = steps.complete_steps(path)
+  if not saved:
+    if step is not None or not steps.is_complete(path):
+      steps.state_folder(path)  # says what is there in its place
+      raise steps.NotACheckpointError(
+          f'{path} is no run directory with a checkpoint of step {step}, '
+          'expected one: leave --step out for a checkpoint folder'
+      )
+    return [path]
+  if step is not None and step not in saved:
+    raise steps.NotACheckpointError(
+        f'{path} has no checkpoint of step {step}, expected one of '
+        f'{saved[-8:]}: take one of these'
+    )
+  chosen = saved if step is None else [step]
+  return [steps.get_checkpoint_dir(path, each) for each in chosen]
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+  good = True
+  for checkpoint in _chosen(arguments.path, arguments.step):
+    good &= _is_good(checkpoint, with_arrays=arguments.arrays)
+  return exit_codes.DONE.code if good else exit_codes.FAILED.code
+
+
+def _is_good(checkpoint: str, *, with_arrays: bool) -> bool:
+  problems = []
+  try:
+    verdict = file_hashes.verify(checkpoint)
+    problems += [str(damage) for damage in verdict.damages]
+    said = f'{verdict.num_files} files, {verdict.num_bytes / 1e6:,.1f} MB'
+    if verdict.unknown:
+      said += f', {len(verdict.unknown)} files have no checksum'
+    if verdict.damages:
+      with_arrays = True  # which of them it is
+  except file_hashes.NoHashesError as error:
+    said, with_arrays = f'files: {error}', True
+  if with_arrays:
+    problems += _array_problems(checkpoint)
+    said += ', all arrays'
+  _say(f'{checkpoint}: {"DAMAGED" if problems else "good"} ({said})')
+  for problem in problems[:_MOST_NAMED]:
+    _say(f'  {problem}')
+  if len(problems) > _MOST_NAMED:
+    _say(f'  and {len(problems) - _MOST_NAMED} more')
+  return not problems
+
+
+def _array_problems(checkpoint: str) -> list[str]:
+  from t5wild.checkpoint_files import stored_arrays  # TensorStore, numpy
+
+  try:
+    return [
+        f'array {key} {what}' for key, what in stored_arrays.damages(checkpoint)
+    ]
+  except (file_hashes.NoHashesError, steps.NotACheckpointError) as error:
+    return [f'arrays: {error}']
+
+
+def _mirror(arguments: argparse.Namespace) -> int:
+  code = exit_codes.DONE.code
+  target = steps.absolute_path(arguments.target)
+  for checkpoint in _chosen(arguments.path, arguments.step):
+    name = checkpoint.rstrip('/').rsplit('/', 1)[-1]
+    try:
+      num_bytes = copying.copy(checkpoint, f'{target}/{name}')
+    except copying.DamagedSourceError as error:
+      _say(f'{checkpoint}: NOT copied: {error}')
+      code = exit_codes.FAILED.code
+      continue
+    what = f'{num_bytes / 1e6:,.1f} MB' if num_bytes else 'it is there already'
+    _say(f'{checkpoint}: copied to {target}/{name} ({what})')
+  return code
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+  one = _chosen(arguments.path, None)[-1]
+  other = _chosen(arguments.other, None)[-1]
+  lines = list(_differences(one, other))
+  _say(f'{one}\n{other}')
+  for line in lines:
+    _say(f'  {line}')
+  _say(f'{len(lines)} arrays differ' if lines else 'all have the same bits')
+  return exit_codes.FAILED.code if lines else exit_codes.DONE.code
+
+
+def _differences(one: str, other: str) -> Iterator[str]:
+  import numpy as np
+
+  from t5wild.checkpoint_files import stored_arrays  # TensorStore, numpy
+
+  ours, theirs = map(stored_arrays.hashes, (one, other))
+  for key in sorted(ours.keys() | theirs.keys()):
+    if key not in theirs or key not in ours:
+      yield f'{key}: only in the {"first" if key in ours else "second"}'
+    elif ours[key][:2] != theirs[key][:2]:
+      yield (
+          f'{key}: {ours[key][1]}{list(ours[key][0])}, '
+          f'{theirs[key][1]}{list(theirs[key][0])}'
+      )
+    elif ours[key] != theirs[key]:
+      a, b = (
+          stored_arrays.read(path, key).astype(np.float64)
+          for path in (one, other)
+      )
+      largest = np.max(np.abs(a - b), initial=0.0)
+      scale = np.sqrt(np.mean(a**2)) if a.size else 0.0
+      yield (
+          f'{key}: {int(np.sum(a != b)):,} of {a.size:,} numbers, by '
+          f'{largest:.3g} at most (root mean square {scale:.3g})'
+      )
+
+
+def _pin(arguments: argparse.Namespace) -> int:
+  chosen = _chosen(arguments.path, arguments.step)
+  if len(chosen) > 1:
+    raise steps.NotACheckpointError(
+        f'{arguments.path} has {len(chosen)} checkpoints, expected one to pin: '
+        'add --step'
+    )
+  (checkpoint,) = chosen
+  if arguments.remove:
+    pins.unpin(checkpoint)
+  else:
+    pins.pin(checkpoint, reason=arguments.reason)
+  _say(f'{checkpoint}: {"unpinned" if arguments.remove else "pinned"}')
+  return exit_codes.DONE.code

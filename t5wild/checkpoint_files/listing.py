@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What checkpoints a run has, in all its stores, and what is known of each."""
+
+from collections.abc import Sequence
+import dataclasses
+import json
+import os
+
+from etils import epath
+
+from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import pins
+from t5wild.checkpoint_files import steps
+
+# In MODEL_DIR: where else the run keeps checkpoints.
+STORES_FILE = 'checkpoint_stores.json'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+  """A complete checkpoint.
+
+  Attributes:
+    step: Its step.
+    store: The directory around it.
+    path: Its folder.
+    num_bytes: Of all its files.
+    health: A state of `health`.
+    reason: Why it is in quarantine, or ''.
+    is_pinned: Whether it stays whatever a run keeps.
+    has_hashes: Whether its files have checksums.
+  """
+
+  step: int
+  store: str
+  path: str
+  num_bytes: int
+  health: str
+  reason: str
+  is_pinned: bool
+  has_hashes: bool
+
+
+def write_stores(model_dir: str, directories: Sequence[str]) -> None:
+  """Leaves in MODEL_DIR where else its run keeps checkpoints.
+
+  Raises:
+    OSError: It cannot be written.
+  """
+  text = json.dumps({'stores': list(directories)}, indent=1)
+  (epath.Path(model_dir) / STORES_FILE).write_text(text)
+
+
+def stores(directory: str | os.PathLike[str]) -> list[str]:
+  """Returns a directory and the other stores that its run has."""
+  directory = steps.absolute_path(directory)
+  try:
+    text = (epath.Path(directory) / STORES_FILE).read_text()
+    others = [str(each) for each in json.loads(text)['stores']]
+  except (OSError, ValueError, KeyError, TypeError):
+    others = []
+  return [directory, *others]
+
+
+def entries(directory: str | os.PathLike[str]) -> list[Entry]:
+  """Returns the complete checkpoints of a run, by step and store."""
+  found = [
+      _entry(store, step, known.get(step, health.Health()))
+      for store in stores(directory)
+      for known in [health.read(store)]
+      for step in steps.complete_steps(store)
+  ]
+  return sorted(found, key=lambda entry: entry.step)
+
+
+def _entry(store: str, step: int, known: health.Health) -> Entry:
+  path = steps.get_checkpoint_dir(store, step)
+  root = epath.Path(path)
+  try:
+    file_hashes.read(path)
+    has_hashes = True
+  except file_hashes.NoHashesError:
+    has_hashes = False
+  return Entry(
+      step=step,
+      store=store,
+      path=path,
+      num_bytes=sum(
+          (root / name).stat().length for name in file_hashes.names(path)
+      ),
+      health=known.state,
+      reason=known.reason,
+      is_pinned=pins.is_pinned(path),
+      has_hashes=has_hashes,
+  )
