@@ -126,7 +126,7 @@ class CachedReader:
     )
     self._identity = identity
     self._seed = seed
-    self._source = source
+    self.source = self._source = source
     self._on_changed_data = on_changed_data
     self._position = Position()
     self._ahead = concurrent.futures.ThreadPoolExecutor(

@@ -117,7 +117,7 @@ class IterableReader:
         data.
     """
     self._make_iterable = make_iterable
-    self._source = source
+    self.source = self._source = source
     self._seed = seed
     self._share = share
     self._on_changed_data = on_changed_data

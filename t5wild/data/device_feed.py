@@ -4,18 +4,24 @@
 
 Each batch travels with the reader's position after it. What is saved is the
 position of the batches that were consumed, however far the thread has read.
+Who waits for a batch notes meanwhile what the threads that make it are at.
 """
 
-from collections.abc import Callable, Iterator
+import collections
+from collections.abc import Callable, Iterator, Mapping
 import queue
 import threading
 import time
 from typing import Any
 
+from t5wild.data import activities
 from t5wild.data import reader_protocol
 
 # How often a blocked thread looks whether it should end, in seconds.
 _POLL_SECONDS = 0.2
+# How often one that waits for a batch looks what it waits for.
+_LOOK_SECONDS = 0.02
+_COPYING = 'the copy to the device'
 
 
 class DeviceFeed:
@@ -56,7 +62,14 @@ class DeviceFeed:
     self._state: dict[str, Any] | None = None
     self._error: BaseException | None = None
     self._num_consumed = 0
+    self._is_copying = False
+    self._waits: collections.Counter[str] = collections.Counter()
     self.wait_seconds = 0.0
+
+  def take_waits(self) -> Mapping[str, float]:
+    """Seconds waited since the last call, by what was waited for."""
+    waits, self._waits = self._waits, collections.Counter()
+    return waits
 
   @property
   def num_consumed(self) -> int:
@@ -135,12 +148,28 @@ class DeviceFeed:
       self._thread.start()
 
   def _take(self) -> tuple[Any, Any, BaseException | None]:
+    try:
+      return self._queue.get_nowait()
+    except queue.Empty:
+      pass
     while True:
+      started = time.perf_counter()
+      what = self._waited_for()
       try:
-        return self._queue.get(timeout=_POLL_SECONDS)
+        return self._queue.get(timeout=_LOOK_SECONDS)
       except queue.Empty:
         if self._thread is None or not self._thread.is_alive():
           return self._last_word()
+      finally:
+        self._waits[what] += time.perf_counter() - started
+
+  def _waited_for(self) -> str:
+    source = getattr(self._reader, 'source', type(self._reader).__name__)
+    if self._is_copying:
+      return _COPYING
+    thread = self._thread
+    found = activities.now(thread.ident if thread is not None else None)
+    return f'{source}, {found}' if found else source
 
   def _last_word(self) -> tuple[Any, Any, BaseException | None]:
     """What a thread that has ended left, if it left anything."""
@@ -152,7 +181,10 @@ class DeviceFeed:
   def _run(self) -> None:
     while not self._end.is_set():
       try:
-        batch = self._to_device(next(self._reader))
+        on_host = next(self._reader)
+        self._is_copying = True
+        batch = self._to_device(on_host)
+        self._is_copying = False
         item = (batch, self._reader.state_dict(), None)
       except BaseException as error:  # noqa: BLE001 -- raised to the consumer
         item = (None, None, error)

@@ -20,6 +20,7 @@ import zlib
 
 import numpy as np
 
+from t5wild.data import activities
 from t5wild.data import arrow_files
 from t5wild.data import text_files
 
@@ -107,7 +108,8 @@ class DocumentReader:
         'jsonl': self._read_json_lines,
         'parquet': self._read_parquet,
     }[piece.file.kind]
-    return [document for document in read(piece) if document.strip()]
+    with activities.doing(f'reading {piece.file.path}'):
+      return [document for document in read(piece) if document.strip()]
 
   def _read_text(self, piece: Piece) -> Iterator[bytes]:
     lines = []

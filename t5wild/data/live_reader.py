@@ -65,7 +65,7 @@ class LiveReader:
         data.
     """
     self._make_dataset = make_dataset
-    self._source = source
+    self.source = self._source = source
     self._seed = seed
     self._seed_was_drawn = seed_was_drawn
     self._share = share

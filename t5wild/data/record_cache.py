@@ -18,6 +18,7 @@ import urllib.parse
 
 import numpy as np
 
+from t5wild.data import activities
 from t5wild.data import fingerprints
 from t5wild.data import places
 from t5wild.data import record_format
@@ -310,7 +311,8 @@ class RecordCache:
       shard = self.manifest.shards[number]
       reader = self._reader(number)
       try:
-        records = reader.read(places[wanted].tolist())
+        with activities.doing(f'reading {self._files.path(shard)}'):
+          records = reader.read(places[wanted].tolist())
       except (RuntimeError, ValueError, IndexError, OSError) as error:
         raise BadCacheError(self._unreadable(shard, error)) from error
       for place, record in zip(wanted.tolist(), records, strict=True):

@@ -14,6 +14,7 @@ import tempfile
 import time
 from typing import Any
 
+from t5wild.data import activities
 from t5wild.data import fingerprints
 from t5wild.data import node_cache
 from t5wild.data import places
@@ -124,7 +125,11 @@ class ShardFiles:
     if not missing:
       return
     start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(_MOST_FETCHES) as pool:
+    what = f'fetching {len(missing)} shards of {self._folder}'
+    with (
+        activities.doing(what),
+        concurrent.futures.ThreadPoolExecutor(_MOST_FETCHES) as pool,
+    ):
       for done in [pool.submit(self.local, shard) for shard in missing]:
         done.result()
     num_bytes = sum(shard.num_bytes for shard in missing)

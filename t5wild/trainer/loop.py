@@ -32,6 +32,8 @@ class Interval:
     device_wait_seconds: Part of it spent waiting for the device.
     dispatch_seconds: Part of it spent handing steps to the device.
     off_loop_seconds: Part of it spent in evaluation and blocking saves.
+    data_waits: Seconds waited for data by what was waited for, as far as the
+      feed tells.
   """
 
   metrics: Mapping[str, Any]
@@ -41,6 +43,7 @@ class Interval:
   device_wait_seconds: float
   dispatch_seconds: float
   off_loop_seconds: float
+  data_waits: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 class DueActions(Protocol):
@@ -65,8 +68,10 @@ class DueActions(Protocol):
 class _Window:
   """Merges metrics on the device and times the interval on the host."""
 
-  def __init__(self):
+  def __init__(self, feed: Iterator[Any]):
     self._in_flight = []
+    # Any iterator is a feed; ours tells what it was that it waited for.
+    self._take_waits = getattr(feed, 'take_waits', dict)
     self._reset()
 
   def _reset(self):
@@ -110,6 +115,7 @@ class _Window:
         device_wait_seconds=self._seconds['device_wait'],
         dispatch_seconds=self._seconds['dispatch'],
         off_loop_seconds=self._seconds['off_loop'],
+        data_waits=self._take_waits(),
     )
     self._reset()
     return interval
@@ -193,7 +199,7 @@ def run(
     preemption.Preempted: After the save that a stop signal asked for.
     ValueError: When the data ends too early.
   """
-  window = _Window()
+  window = _Window(feed)
   for step in range(first_step + 1, cadence.total_steps + 1):
     with window.timed('data_wait'), ledger.span('data_wait'):
       batch = _next_batch(feed, step, cadence.total_steps)

@@ -48,7 +48,7 @@ class _Report:
   duration_seconds: float | None
   data_wait_seconds: float | None
   other_seconds: float
-  extra: Mapping[str, tuple[float, str]]
+  extra: Mapping[str, tuple[Any, ...]]
   submitted: float
 
 
@@ -129,7 +129,7 @@ class MetricsManager:
       duration_seconds: float | None = None,
       data_wait_seconds: float | None = None,
       other_seconds: float = 0.0,
-      extra: Mapping[str, tuple[float, str]] | None = None,
+      extra: Mapping[str, tuple[Any, ...]] | None = None,
   ) -> futures.Future:
     """Reports an interval of steps; returns at once.
 
@@ -145,7 +145,7 @@ class MetricsManager:
         split the time.
       other_seconds: part of it that the loop spent neither waiting for data nor
         in steps (writing, callbacks).
-      extra: name -> (value, unit), written as they are.
+      extra: name -> (value, unit), or (value, unit, text), written as they are.
 
     Returns:
       A future of name -> value, without the collection's name. It holds the
@@ -241,9 +241,14 @@ class MetricsManager:
     values.update(metric_values.rates(merged, duration_seconds=duration))
     values.update(self._step_times(report, duration))
     values.update(metric_values.memory_bytes())
-    values.update({name: value for name, (value, _) in report.extra.items()})
-    units = {name: unit for name, (_, unit) in report.extra.items()}
-    self._write(report.step, report.submitted, values, units)
+    values.update({name: each[0] for name, each in report.extra.items()})
+    units = {name: each[1] for name, each in report.extra.items()}
+    texts = {
+        name: text
+        for name, (_, _, *texts) in report.extra.items()
+        for text in texts
+    }
+    self._write(report.step, report.submitted, values, units, texts)
     return values
 
   def _step_times(self, report: _Report, duration: float) -> dict[str, float]:
@@ -266,7 +271,7 @@ class MetricsManager:
         times['timing/mfu'] = flops / self._cost.peak_flops_per_second
     return times
 
-  def _write(self, step, seconds, values, units) -> None:
+  def _write(self, step, seconds, values, units, texts=None) -> None:
     records = [
         records_lib.Record(
             step,
@@ -275,6 +280,7 @@ class MetricsManager:
             f'{self.name}/{name}',
             value,
             units[name] if name in units else metric_values.unit_of(name),
+            (texts or {}).get(name, ''),
         )
         for name, value in values.items()
     ]

@@ -16,8 +16,11 @@ from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import profiling
 from t5wild.trainer import recall as recall_lib
+from t5wild.trainer import slow_data
+from t5wild.trainer import step_watch
 from t5wild.trainer import stopping
 from t5wild.trainer import training_actions
+from t5wild.vitals import answers as answers_lib
 
 
 class Evaluator(Protocol):
@@ -42,9 +45,16 @@ class Saves(Protocol):
   def newest_step(self) -> int | None:
     """Waits for the save under way; tells the newest step."""
 
+  def quarantine_after(self, step: int, *, reason: str) -> list[int]:
+    """Takes the checkpoints of later steps out of use."""
+
 
 class RunActions:
-  """Implements `loop.DueActions` with the parts it is handed."""
+  """Implements `loop.DueActions` with the parts it is handed.
+
+  Attributes:
+    watch: Judges every step; None: nobody does.
+  """
 
   def __init__(
       self,
@@ -76,8 +86,13 @@ class RunActions:
     self._profiler = profiler
     self._on_step = on_step
     self._checked: set[actions_lib.ActionMode] = set()
+    self._slow_data = slow_data.SlowData()
+    self.watch: step_watch.StepWatch | None = None
+    self._start()
+
+  def _start(self) -> None:
     self._training = training_actions.TrainingActions(
-        user_actions, trainer=trainer
+        self._user_actions, trainer=self._trainer
     )
 
   def log(self, step: int, interval: loop.Interval) -> None:
@@ -100,20 +115,27 @@ class RunActions:
         extra={
             f'compilation_cache/{name}': (float(count), '')
             for name, count in cache.items()
-        },
+        }
+        | self._slow_data.record(step, interval, on_loop=on_loop),
     )
     self._training.log(step, future)
+    if self.watch is not None:
+      self.watch.tell_good_steps()
 
   def save(self, step: int) -> None:
     """Starts an asynchronous save, of nothing but finite parameters.
 
     Raises:
       finite.NotFiniteError: They are not; what is saved stays as it is.
+      step_watch.RewindAsked: Likewise, and the run is to go back.
     """
     if not finite.all_finite(self._trainer.train_state.params):
+      self._answer(step, self.watch and self.watch.look_at_all())
       what = f'parameters are not finite after step {step}'
       first = self._training.watch.first()
       self._fail(step, f'{what} ({first})' if first else what)
+    if self.watch is not None:
+      self.watch.keep(step)
     self._saves.save(step)
 
   def evaluate(self, step: int) -> bool:
@@ -165,8 +187,13 @@ class RunActions:
     Raises:
       finite.NotFiniteError: An action says that the run has failed.
       action_checks.UnknownMetricError: An action watches what no step gives.
+      step_watch.RewindAsked: The run is to go back.
+      step_watch.UnstableError: It is to stop.
     """
     self._on_step(step)
+    if self.watch is not None:
+      self._answer(step, self.watch.after_step(step, metrics))
+      self.watch.set_limit(self._trainer, step=step + 1)
     if self._profiler is not None:
       self._profiler.at_step(
           step, block_on=self._trainer.train_state.step
@@ -205,8 +232,27 @@ class RunActions:
 
     Raises:
       finite.NotFiniteError: An action says that the run has failed.
+      step_watch.RewindAsked: The run is to go back.
+      step_watch.UnstableError: It is to stop.
     """
+    if self.watch is not None:
+      self._answer(step, self.watch.look_at_all())
     self._ends(step, self._training.finish())
+
+  def go_back(self) -> None:
+    """Forgets the steps that a rewind takes back."""
+    self._training.close()
+    self._start()
+
+  def _answer(self, step: int, found: step_watch.Finding | None) -> None:
+    if found is None:
+      return
+    if found.answer == answers_lib.REWIND:
+      raise step_watch.RewindAsked(found, step=step)
+    self._saves.quarantine_after(found.step - 1, reason=str(found))
+    if found.kind == answers_lib.NOT_FINITE:
+      self._fail(step, str(found))
+    raise step_watch.UnstableError(found, why=f'{found.kind} is answered so')
 
   def close(self) -> None:
     """Ends the thread."""

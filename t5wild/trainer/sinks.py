@@ -13,6 +13,8 @@ from typing import Protocol, TextIO
 from t5wild.vitals import records as records_lib
 
 LOSS = records_lib.LOSS
+# Share of an interval that went into waiting for data; its text says for what.
+DATA_WAIT_SHARE = 'timing/data_wait_share'
 _FLUSH_SECONDS = 10
 _SMOOTHING = 0.7  # weight of the past in the step time that remains from
 
@@ -200,7 +202,8 @@ class ProgressSink:
           if r.name.startswith(collection + '/') and r.step == loss.step
       }
       if collection == 'train':
-        self._show(self._training_line(loss.step, values), keep=False)
+        line = self._training_line(loss.step, values)
+        self._show(line + _wait_for_data(records), keep=False)
         if self._on_loss is not None:
           self._on_loss(loss.step, loss.value)
       else:
@@ -260,6 +263,16 @@ class ProgressSink:
         self._stream.write('\r\x1b[2K' + line + ('\n' if keep else ''))
         self._line_open = not keep
       self._stream.flush()
+
+
+def _wait_for_data(records: Sequence[records_lib.Record]) -> str:
+  """How long the loop waited for data, and for which; '' where it did not."""
+  for record in records:
+    if record.name.endswith(DATA_WAIT_SHARE):
+      what = record.text.partition(';')[0].partition(' for ')[2]
+      note = f' ({what})' if what else ''
+      return f'  data wait {100 * record.value:.0f}%{note}'
+  return ''
 
 
 def evaluation_line(

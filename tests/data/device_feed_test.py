@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The feed reads ahead, and the saved position does not."""
 
+import contextlib
 import threading
 import time
 
 import pytest
 
+from t5wild.data import activities
+from t5wild.data import datasets
 from t5wild.data import device_feed
 
 
@@ -137,3 +140,107 @@ def test_a_wrong_count_or_no_room_is_refused():
       feed.state_at(2)
   with pytest.raises(ValueError, match='prefetch is 0'):
     device_feed.DeviceFeed(Numbers(), lambda x: x, prefetch=0)
+
+
+def _waits(reader, to_device=lambda batch: batch, *, count=4):
+  """Shares of the wait for some batches, by what was waited for."""
+  with device_feed.DeviceFeed(reader, to_device) as feed:
+    for _ in range(count):
+      next(feed)
+    waits = feed.take_waits()
+    assert not feed.take_waits()
+  total = sum(waits.values())
+  return {what: seconds / total for what, seconds in waits.items()}
+
+
+class Slow(Numbers):
+  """Has a name, and does something slow for each number."""
+
+  source = 'digits:train'
+
+  def __init__(self, what=None):
+    super().__init__()
+    self._what = what
+
+  def __next__(self):
+    if self._what is None:
+      time.sleep(0.06)
+    else:
+      with activities.doing(self._what):
+        threading.Event().wait(0.06)
+    return super().__next__()
+
+
+def test_a_wait_is_booked_on_the_users_code_that_is_slow():
+  shares = _waits(Slow())
+  (what,) = [each for each in shares if 'Slow.__next__' in each]
+  assert what.startswith('digits:train, Slow.__next__ at ')
+  assert 'device_feed_test.py:' in what
+  assert shares[what] > 0.8
+
+
+def test_a_wait_is_booked_on_the_file_that_is_read(monkeypatch):
+  # The code of this test is no user's then.
+  monkeypatch.setattr(activities, '_is_users', lambda path: False)
+  shares = _waits(Slow('reading some.txt'))
+  assert shares['digits:train, reading some.txt'] > 0.8
+
+
+def test_a_wait_is_booked_on_the_copy_to_the_device():
+  def slow(batch):
+    time.sleep(0.06)
+    return batch
+
+  assert _waits(Numbers(), slow)['the copy to the device'] > 0.8
+
+
+def test_a_quick_reader_is_hardly_waited_for():
+  with device_feed.DeviceFeed(Numbers(), lambda batch: batch) as feed:
+    next(feed)
+    feed.take_waits()
+    for _ in range(10):
+      time.sleep(0.02)
+      next(feed)
+    # Nothing, but for a machine that is busy: half of the time of the steps.
+    assert sum(feed.take_waits().values()) < 0.1
+
+
+def test_a_slow_preprocessor_in_a_live_task_is_named(seqio, text_task, layout):
+  def dawdle(document):
+    time.sleep(0.02)
+    return document
+
+  def slowly(dataset):
+    import tensorflow as tf
+
+    return dataset.map(lambda example: {
+        'targets': tf.ensure_shape(
+            tf.numpy_function(dawdle, [example['targets']], tf.string), []
+        )
+    })
+
+  task = seqio.Task(
+      'dawdling',
+      source=text_task.source,
+      preprocessors=[slowly, *text_task.preprocessors],
+      output_features=text_task.output_features,
+      shuffle_buffer_size=None,
+  )
+  cfg = datasets.DatasetConfig(
+      mixture_or_task_name=task,
+      task_feature_lengths={'inputs': 64, 'targets': 32},
+      split='train',
+      batch_size=4,
+      shuffle=False,
+      seed=0,
+  )
+  reader = datasets.make_train_reader(
+      cfg,
+      data_layout=layout(),
+      feature_converter_cls=seqio.EncDecFeatureConverter,
+  )
+  with contextlib.closing(reader):
+    shares = _waits(reader, count=6)
+  found = {what: share for what, share in shares.items() if '.dawdle' in what}
+  assert sum(found.values()) > 0.6, shares
+  assert all(what.startswith('dawdling:train, ') for what in found)
