@@ -131,6 +131,8 @@ def _write(arguments: argparse.Namespace, *, given: Sequence[str]) -> int:
     return exit_codes.DONE.code
   start = time.monotonic()
   caching.check_root(provider, options)
+  if arguments.pipeline_options is not None:
+    beam_shards.check_installed()
   with _taken(arguments.out):
     for job in jobs:
       job.start()

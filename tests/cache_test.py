@@ -5,22 +5,26 @@
 Real processes: a worker is killed in the middle of a shard.
 """
 
+import contextlib
 import importlib
 import os
 import pathlib
-import signal
+import sys
 import time
 
 import pytest
 
 from t5wild import cache
 from t5wild import exit_codes
+from t5wild.data import beam_shards
 from t5wild.data import record_cache
+from t5wild.inferring import output_lock
 from tests import cache_commands
 from tests import small_disk
 from tests.data import caches
 
 _TIMEOUT_SECONDS = 300
+_ORPHAN_SECONDS = 60
 
 
 @pytest.fixture(scope='module')
@@ -59,8 +63,9 @@ def test_killed_in_the_middle_it_goes_on_and_is_the_same(
   deadline = time.monotonic() + _TIMEOUT_SECONDS
   while len(_done(killed)) < 3 and time.monotonic() < deadline:
     time.sleep(0.05)
-  os.killpg(process.pid, signal.SIGKILL)
-  process.communicate()
+  process.kill()
+  # Its workers hold the pipe, and end with it.
+  process.communicate(timeout=_ORPHAN_SECONDS)
   done = _done(killed)
   assert 3 <= len(done) < len(_done(whole))
   with pytest.raises(record_cache.BadCacheError, match='shards are done'):
@@ -121,6 +126,93 @@ def test_a_command_of_no_use_is_refused(
   assert cache.main(arguments) == exit_codes.BAD_CONFIG.code
   assert named in capsys.readouterr().err
   assert list(tmp_path.iterdir()) == []
+
+
+def _copy_task(name: str) -> str:
+  """Registers a small task of pairs."""
+  seqio = pytest.importorskip('seqio')
+  from tests.end_to_end import copy_task
+
+  task = copy_task.copy_task()
+  if name not in seqio.TaskRegistry.names():
+    seqio.TaskRegistry.add(
+        name,
+        source=task.source,
+        preprocessors=task.preprocessors,
+        output_features=task.output_features,
+    )
+  return name
+
+
+def test_a_second_command_on_one_folder_is_refused(tmp_path, capsys):
+  command = [f'--task={_copy_task("cached_once")}', f'--out={tmp_path}']
+  lock = output_lock.OutputLock(str(tmp_path / 'writing.lock'))
+  with contextlib.closing(lock):
+    assert cache.main(command) == exit_codes.BAD_CONFIG.code
+  assert 'another `t5wild cache`' in capsys.readouterr().err
+  assert [path.name for path in tmp_path.iterdir()] == ['writing.lock']
+
+
+def test_the_folder_of_another_task_is_refused_with_both_names(
+    tmp_path, capsys
+):
+  caches.write(tmp_path, caches.texts(5))
+  command = [f'--task={_copy_task("cached_twice")}', f'--out={tmp_path}']
+  assert cache.main(command) == exit_codes.BAD_CONFIG.code
+  told = capsys.readouterr().err
+  assert "'letters'" in told and "'cached_twice'" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', ['in_memory', 'multi_processing'])
+def test_beam_writes_the_same_bytes_and_goes_on(mode, project, tmp_path):
+  pytest.importorskip(
+      'apache_beam', reason="needs Apache Beam: pip install -e '.[beam]'"
+  )
+  command = ('--task=one', '--splits=train')
+  whole, beam = tmp_path / 'whole', tmp_path / 'beam'
+  code, output = cache_commands.run(project, *command, f'--out={whole}')
+  assert code == exit_codes.DONE.code, output
+  options = (
+      f'--pipeline_options=runner=DirectRunner,direct_running_mode={mode},'
+      'direct_num_workers=2'
+  )
+  for _ in range(2):
+    code, output = cache_commands.run(
+        project, *command, f'--out={beam}', options
+    )
+    assert code == exit_codes.DONE.code, output
+    assert _bytes_of(beam) == _bytes_of(whole)
+    # A part is lost before the second time.
+    _done(beam)[1].unlink()
+
+
+def _bytes_of(root: pathlib.Path) -> dict[str, bytes]:
+  return {
+      str(path.relative_to(root)): path.read_bytes()
+      for path in root.rglob('*')
+      if path.is_file()
+  }
+
+
+def test_without_beam_its_flag_says_what_to_install(
+    tmp_path, monkeypatch, capsys
+):
+  monkeypatch.setitem(sys.modules, 'apache_beam', None)
+  command = [
+      f'--task={_copy_task("cached_once")}', f'--out={tmp_path}',
+      '--pipeline_options=runner=DirectRunner',
+  ]  # fmt: skip
+  assert cache.main(command) == exit_codes.BAD_CONFIG.code
+  assert 't5wild[beam]' in capsys.readouterr().err
+  assert not list(tmp_path.iterdir())
+
+
+def test_options_of_a_pipeline_are_written_as_seqio_or_as_tfds_has_them():
+  parse = beam_shards.parse_options
+  expected = ['--runner=DirectRunner', '--direct_num_workers=2']
+  assert parse('--runner=DirectRunner, --direct_num_workers=2') == expected
+  assert parse('runner=DirectRunner,direct_num_workers=2') == expected
 
 
 def test_verify_names_the_shard_that_was_altered(tmp_path, capsys):

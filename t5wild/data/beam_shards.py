@@ -8,6 +8,7 @@ when a function here is called.
 """
 
 from collections.abc import Callable, Sequence
+import importlib
 import re
 import threading
 
@@ -38,6 +39,22 @@ def parse_options(text: str) -> list[str]:
   ]
 
 
+def check_installed() -> None:
+  """Refuses to go on without Apache Beam.
+
+  Raises:
+    NoBeamError: it is not installed.
+  """
+  try:
+    importlib.import_module('apache_beam')
+  except ImportError as error:
+    raise NoBeamError(
+        f'Apache Beam cannot be imported ({error}): expected it for '
+        "--pipeline_options. pip install 't5wild[beam]', in an environment of "
+        'its own, or leave the flag out to write by processes of this machine.'
+    ) from error
+
+
 def write(
     missing: Sequence[tuple[int, int]],
     *,
@@ -60,15 +77,10 @@ def write(
     shard_writer.NotWrittenError: a worker could not write.
     PipelineError: it failed otherwise.
   """
-  try:
-    import apache_beam as beam
-    from apache_beam.options import pipeline_options
-  except ImportError as error:
-    raise NoBeamError(
-        f'Apache Beam cannot be imported ({error}): expected it for '
-        "--pipeline_options. pip install 't5wild[beam]', in an environment of "
-        'its own, or leave the flag out to write by processes of this machine.'
-    ) from error
+  check_installed()
+  import apache_beam as beam
+  from apache_beam.options import pipeline_options
+
   _planned[name] = jobs
   writer = _Writer(plan, name=name)
   pipeline = beam.Pipeline(

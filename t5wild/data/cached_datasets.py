@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 import functools
 import itertools
-import json
-import os
 import time
 from typing import Any
 
 from t5wild.data import argument_checks
+from t5wild.data import cache_roots
 from t5wild.data import cached_identity
 from t5wild.data import cached_phases
 from t5wild.data import cached_reader
@@ -256,7 +255,7 @@ class CachedDatasetConfig:
     cached: dict[str, float] = {}
     roots = self.cache_dir
     for root in [roots] if isinstance(roots, str) else roots:
-      for task, rate in _tasks_of(root).items():
+      for task, rate in cache_roots.rates_of(root).items():
         roots_of[task], cached[task] = root, rate
     stages = mixture_rates.plan_stages(
         cached,
@@ -266,7 +265,7 @@ class CachedDatasetConfig:
     )
     caches = [
         record_cache.RecordCache(
-            _folder(root, task=task, split=self.split),
+            cache_roots.folder_of(root, task=task, split=self.split),
             skip_bad_shards=self.skip_bad_shards,
         )
         for task, root in roots_of.items()
@@ -302,33 +301,6 @@ class FirstBatches:
 def _draw_seed() -> int:
   """A seed from the clock of process 0, the same on all hosts."""
   return distributed.meet('seed of the data', value=int(time.time()))[0]
-
-
-def _tasks_of(root: str) -> dict[str, float]:
-  """Rates by task, as they were cached."""
-  path = os.path.join(root, record_cache.ROOT)
-  if not os.path.exists(path):
-    for folder in record_cache.folders_of(root):
-      record_cache.read_manifest(folder)  # says what is missing, if it is
-    raise record_cache.BadCacheError(
-        f'{root!r} has no {record_cache.ROOT}: expected the folder that was '
-        'given to `t5wild cache --out`. Give that one, or run the command '
-        'again, which goes on where it was stopped.'
-    )
-  with open(path, encoding='utf-8') as file:
-    return json.load(file)['rates']
-
-
-def _folder(root: str, *, task: str, split: str) -> str:
-  folder = record_cache.split_folder(root, task=task, split=split)
-  if os.path.isdir(folder):
-    return folder
-  parent = os.path.dirname(folder)
-  there = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
-  raise record_cache.BadCacheError(
-      f'the cache {root!r} of {task} has no split {split!r}: expected one of '
-      f'{there}. Set CachedDatasetConfig.split to one of them, or cache it.'
-  )
 
 
 def _plan_phases(

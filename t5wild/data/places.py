@@ -8,6 +8,7 @@ Whatever fails there is an OSError, as on a disk.
 
 from collections.abc import Callable, Sequence
 import concurrent.futures
+import errno
 import functools
 import hashlib
 import os
@@ -51,43 +52,54 @@ def join(folder: str | os.PathLike[str], *names: str) -> str:
   return os.path.join(folder, *names)
 
 
-def _as_os_error(call: Callable[..., Any]) -> Callable[..., Any]:
+class StorageError(OSError):
+  """A bucket that does not do what was asked; names the path and the mend."""
+
+
+def _told(call: Callable[..., Any]) -> Callable[..., Any]:
   @functools.wraps(call)
   def wrapped(path, *args, **kwargs):
     if not is_bucket(path):
       return call(path, *args, **kwargs)
     if not reachability.is_reachable(os.fspath(path)):
-      raise OSError(
+      raise StorageError(
           f'{os.fspath(path)}: its storage gave no answer within '
-          f'{reachability.TIMEOUT_SECONDS:.0f} s. Expected a bucket within '
-          "reach; mend this machine's network, or copy the cache here."
+          f'{reachability.TIMEOUT_SECONDS:.0f} s. {_MEND}'
       )
     try:
       return call(path, *args, **kwargs)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError, StorageError):
       raise
     except Exception as error:  # each driver has its own kinds
+      if getattr(error, 'errno', None) == errno.ENOSPC:
+        raise  # of this machine's disk
       reason = (str(error) or repr(error)).splitlines()[0][:300]
-      raise OSError(
-          f'{os.fspath(path)}: {type(error).__name__}: {reason}'
-      ) from error
+      raise StorageError(
+          f'{os.fspath(path)}: {type(error).__name__}: {reason}. {_MEND}'
+      ) from None  # its frames say nothing that helps
 
   return wrapped
 
 
-@_as_os_error
+_MEND = (
+    'Expected a bucket that this machine reaches and may use. Check its name, '
+    'the network and the credentials.'
+)
+
+
+@_told
 def exists(path: str) -> bool:
   """Whether a file is there."""
   return epath.Path(path).exists()
 
 
-@_as_os_error
+@_told
 def read_text(path: str) -> str:
   """Contents of a small file."""
   return epath.Path(path).read_text()
 
 
-@_as_os_error
+@_told
 def num_bytes(path: str) -> int | None:
   """Size of a file; None where there is none."""
   try:
@@ -110,7 +122,7 @@ def side_by_side(
     return list(pool.map(call, values))
 
 
-@_as_os_error
+@_told
 def names(folder: str) -> list[str]:
   """What lies in a folder, by name; nothing where there is none."""
   try:
@@ -135,26 +147,26 @@ def folders_with(root: str, *, any_of: Sequence[str], depth: int) -> list[str]:
   ]
 
 
-@_as_os_error
+@_told
 def make_folder(path: str) -> None:
   """Makes a folder; in a bucket there are none to make."""
   if not is_bucket(path):
     os.makedirs(path, exist_ok=True)
 
 
-@_as_os_error
+@_told
 def remove(path: str) -> None:
   """Removes a file, where it is."""
   epath.Path(path).unlink(missing_ok=True)
 
 
-@_as_os_error
+@_told
 def send_text(path: str, text: str) -> None:
   """Writes a small file into a bucket."""
   epath.Path(path).write_text(text)
 
 
-@_as_os_error
+@_told
 def send(path: str, local: str) -> None:
   """Copies a file of this machine into a bucket.
 
@@ -166,10 +178,10 @@ def send(path: str, local: str) -> None:
       target.write(chunk)
   wanted, found = os.path.getsize(local), num_bytes(path)
   if found != wanted:
-    raise OSError(f'{path} has {found} bytes after {wanted} were sent')
+    raise StorageError(f'{path} has {found} bytes after {wanted} were sent')
 
 
-@_as_os_error
+@_told
 def fetch(path: str, local: str) -> str:
   """Copies a file of a bucket to this machine; returns its SHA-256.
 
