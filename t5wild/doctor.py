@@ -9,7 +9,6 @@ may hang or end the process that asks, and the doctor must answer all the same.
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
-import glob
 import importlib.metadata
 import json
 import os
@@ -25,7 +24,9 @@ from typing import Any
 from packaging import requirements
 
 import t5wild
+from t5wild import devices_seen
 from t5wild import exit_codes
+from t5wild import huge_pages
 
 OK, NOTE, PROBLEM = 'ok', 'note', 'problem'
 _MIN_OPEN_FILES = 4096
@@ -218,6 +219,30 @@ def check_open_files(soft: int, hard: int) -> Finding:
   )
 
 
+def check_huge_pages(
+    given_to: str | None, *, hardware: str | None
+) -> list[Finding]:
+  """Whether a CPU's training step gets its memory in huge pages.
+
+  Args:
+    given_to: whom the kernel gives them to, as `huge_pages.given_to` says.
+    hardware: 'gpu', 'tpu', or None; beside one there is nothing to say.
+  """
+  if given_to is None or hardware is not None:
+    return []
+  if given_to != 'never':
+    return [Finding(level=OK, what=f'huge pages: given to {given_to}')]
+  return [
+      Finding(
+          level=NOTE,
+          what='huge pages: given to nobody; with them a training step on this '
+          'CPU may take a quarter less',
+          mend='as root: echo madvise > '
+          '/sys/kernel/mm/transparent_hugepage/enabled',
+      )
+  ]
+
+
 def file_system_kind(path: str, *, mounts: str) -> str:
   """Kind of the file system that holds `path`, from `/proc/mounts`' text."""
   best, kind = '', 'unknown'
@@ -251,29 +276,22 @@ def ask(code: str, *, seconds: float = _PROBE_SECONDS) -> Probe:
   return Probe(answer=None, error=last or f'exit code {done.returncode}')
 
 
-def hardware_here() -> str | None:
-  """'gpu' or 'tpu' when the operating system shows one, else None."""
-  if glob.glob('/dev/nvidia[0-9]*') or os.path.exists('/dev/kfd'):
-    return 'gpu'
-  if glob.glob('/dev/accel*') or glob.glob('/dev/vfio/[0-9]*'):
-    return 'tpu'
-  return None
-
-
 def _sections(model_dir: str) -> Iterator[tuple[str, list[Finding]]]:
   yield f't5wild {t5wild.__version__} on {platform.platform()}', [
       check_python(sys.version_info[:2], executable=sys.executable)
   ]
   yield 'Packages', list(_package_findings())
+  hardware = devices_seen.accelerator()
   yield 'Devices', [
       check_devices(
-          ask(_JAX_PROBE), environment=os.environ, hardware=hardware_here()
+          ask(_JAX_PROBE), environment=os.environ, hardware=hardware
       ),
       check_tensorflow(ask(_TENSORFLOW_PROBE)),
   ]
   yield 'Limits', [
       _file_system_finding(model_dir),
       check_open_files(*resource.getrlimit(resource.RLIMIT_NOFILE)),
+      *check_huge_pages(huge_pages.given_to(), hardware=hardware),
   ]
 
 

@@ -15,11 +15,11 @@ import pathlib
 import sys
 import threading
 
+from t5wild import devices_seen
+
 _VARIABLE = 'GLIBC_TUNABLES'
 _SETTING = 'glibc.malloc.hugetlb'
 _KERNEL = pathlib.Path('/sys/kernel/mm/transparent_hugepage/enabled')
-# Their memory is the device's own; nothing was measured beside one.
-_ACCELERATORS = ('/dev/nvidiactl', '/dev/accel0', '/dev/vfio/0', '/dev/kfd')
 
 
 def start_again() -> None:
@@ -30,35 +30,39 @@ def start_again() -> None:
   where the kernel gives huge pages to all or to nobody; nor once JAX is
   imported or a thread runs, since what they have done would be lost.
   """
+  if devices_seen.accelerator() or not _is_fresh():
+    return  # nothing was measured beside an accelerator
   environment = with_huge_pages(os.environ)
-  if environment is None or not _is_fresh():
+  if environment is None:
     return
   os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
 def with_huge_pages(
-    environment: Mapping[str, str],
-    *,
-    kernel: pathlib.Path = _KERNEL,
-    accelerators: tuple[str, ...] = _ACCELERATORS,
+    environment: Mapping[str, str], *, kernel: pathlib.Path = _KERNEL
 ) -> dict[str, str] | None:
   """The environment of a process that has them; None = leave it as it is.
 
   Args:
     environment: of the process.
     kernel: the file in which Linux says to whom it gives huge pages.
-    accelerators: files that are there where an accelerator is.
   """
   settings = environment.get(_VARIABLE, '')
-  if _SETTING in settings or any(map(os.path.exists, accelerators)):
-    return None
-  try:
-    if '[madvise]' not in kernel.read_text():
-      return None
-  except OSError:  # no Linux, or one built without them
+  if _SETTING in settings or given_to(kernel) != 'madvise':
     return None
   joined = ':'.join(filter(None, (settings, f'{_SETTING}=1')))
   return {**environment, _VARIABLE: joined}
+
+
+def given_to(kernel: pathlib.Path = _KERNEL) -> str | None:
+  """Whom Linux gives them to: 'always', 'madvise' (who asks), 'never'.
+
+  None: no Linux, or one without them.
+  """
+  try:
+    return kernel.read_text().partition('[')[2].partition(']')[0] or None
+  except OSError:
+    return None
 
 
 def _is_fresh() -> bool:

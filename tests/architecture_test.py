@@ -22,9 +22,9 @@ _MAX_FACE_LINES = 20
 # A room may import rooms on lower floors. Two rooms on one floor do not see
 # each other.
 _FLOORS = {
-    'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0, 'huge_pages': 0,
+    'devices_seen': 0, 'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0,
     'reachability': 0, 'run_dir': 0,
-    'vocabulary_files': 0.1,
+    'huge_pages': 0.1, 'vocabulary_files': 0.1,
     'vitals': 0.5, 'planner.formulas': 0.5,
     'checkpoint_files': 0.7,
     'decoding': 1, 'losses': 1, 'metrics': 1, 'optimizers': 1,
@@ -37,12 +37,12 @@ _FLOORS = {
     'training_plan': 5.5,
     'training_checks': 5.8,
     'training_data': 5.7, 'training_saves': 5.7,
-    'training_evaluators': 5.8,
+    'training_evaluators': 5.8, 'training_past': 5.8, 'training_rewinds': 5.8,
     'inference_state': 5.7, 'run_config': 5.7, 'run_ends': 5.7,
     'assembly': 6, 'command_line': 6, 'evaluating': 6, 'inferring': 6,
     'own_binaries': 6,
     'burn_in': 7, 'cache': 7, 'convert': 7, 'eval': 7, 'infer': 7, 'planner': 7,
-    'interactive': 7, 'samples': 7, 'tasks': 7, 'train': 7,
+    'inspecting': 7, 'interactive': 7, 'samples': 7, 'tasks': 7, 'train': 7,
     'recipe_facts': 7,  # asked by experiments, in a process of its own
     'precompile': 7.5,  # for machines that are not here it asks the planner
     'quickstart': 8,  # fills in macros, then runs the training binary
@@ -52,8 +52,9 @@ _APART = {
     'networks': frozenset(),
     'gin_config': frozenset({'reachability'}),
     'gin_utils': frozenset({'gin_config'}),
-    'doctor': frozenset({'exit_codes'}),
-    'cli': frozenset({'exit_codes'}),  # it names the binaries as strings
+    'doctor': frozenset({'devices_seen', 'exit_codes', 'huge_pages'}),
+    # It names the binaries as strings.
+    'cli': frozenset({'exit_codes', 'huge_pages'}),
     # It names all else as strings.
     'compat': frozenset({'exit_codes', 'gin_config', 'vocabulary_files'}),
     'launch': frozenset({
@@ -73,6 +74,7 @@ _SEES_APART = {
     'command_line': frozenset({'compat', 'gin_utils'}),
     'run_config': frozenset({'compat', 'gin_utils'}),
     'cache': frozenset({'gin_utils'}),
+    'inspecting': frozenset({'gin_utils'}),
     'train': frozenset({'gin_utils'}),
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),
@@ -90,10 +92,10 @@ _FORBIDDEN = {
     'evaluator': frozenset({'data', 'checkpoints'}),
 }
 _WITHOUT_JAX = (
-    'checkpoint_files', 'cli', 'compat', 'doctor', 'exit_codes', 'experiments',
-    'foreign_logs', 'gin_config', 'gin_utils', 'hardware', 'huge_pages',
-    'launch', 'planner.formulas', 'reachability', 'reports', 'run_dir',
-    'vitals', 'vocabulary_files',
+    'checkpoint_files', 'cli', 'compat', 'devices_seen', 'doctor', 'exit_codes',
+    'experiments', 'foreign_logs', 'gin_config', 'gin_utils', 'hardware',
+    'huge_pages', 'launch', 'planner.formulas', 'reachability', 'reports',
+    'run_dir', 'vitals', 'vocabulary_files',
 )  # fmt: skip
 # These read live seqio tasks, and nothing else imports them at its head.
 _NEED_SEQIO = ('t5wild.tasks',)

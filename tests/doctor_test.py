@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from t5wild import devices_seen
 from t5wild import doctor
 from t5wild import exit_codes
 
@@ -162,7 +163,7 @@ def test_the_report_has_every_section_and_tells_by_its_exit_code(
       doctor._TENSORFLOW_PROBE: doctor.Probe(answer={'gpus': []}),
   }
   monkeypatch.setattr(doctor, 'ask', answers.get)
-  monkeypatch.setattr(doctor, 'hardware_here', lambda: None)
+  monkeypatch.setattr(devices_seen, 'accelerator', lambda: None)
   monkeypatch.setattr(
       doctor, '_package_findings',
       lambda: iter([doctor.Finding(level='ok', what='jax 1')]),
@@ -171,7 +172,7 @@ def test_the_report_has_every_section_and_tells_by_its_exit_code(
   report = capsys.readouterr().out
   for word in ('Packages', 'Devices', 'Limits', 'jax 1', 'All is well'):
     assert word in report
-  monkeypatch.setattr(doctor, 'hardware_here', lambda: 'gpu')
+  monkeypatch.setattr(devices_seen, 'accelerator', lambda: 'gpu')
   assert doctor.main(['--model_dir', str(tmp_path)]) == exit_codes.FAILED.code
   assert 'Some problems to mend' in capsys.readouterr().out
 
@@ -182,3 +183,17 @@ def test_the_doctor_does_not_import_jax():
       'print(json.dumps({"jax": "jax" in sys.modules}))'
   )
   assert probe.answer == {'jax': False}, (probe.error, sys.executable)
+@pytest.mark.parametrize(
+    ('given_to', 'hardware', 'levels'),
+    [
+        ('never', None, [doctor.NOTE]),
+        ('madvise', None, [doctor.OK]),
+        ('never', 'gpu', []),
+        (None, None, []),
+    ],
+)
+def test_a_cpu_without_huge_pages_is_noted(given_to, hardware, levels):
+  found = doctor.check_huge_pages(given_to, hardware=hardware)
+  assert [finding.level for finding in found] == levels
+
+

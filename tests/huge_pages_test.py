@@ -9,10 +9,14 @@ import sys
 
 import pytest
 
+from t5wild import devices_seen
 from t5wild import huge_pages
 
 _MADVISE = 'always [madvise] never'
-_HERE = huge_pages.with_huge_pages({}) is not None
+_HERE = (
+    huge_pages.with_huge_pages({}) is not None
+    and devices_seen.accelerator() is None
+)
 _needs_madvise = pytest.mark.skipif(
     not _HERE,
     reason='this kernel does not give huge pages to who asks, or there is an '
@@ -42,10 +46,8 @@ def kernel(tmp_path):
   return path
 
 
-def _ask(environment, kernel, accelerators=()):
-  return huge_pages.with_huge_pages(
-      environment, kernel=kernel, accelerators=accelerators
-  )
+def _ask(environment, kernel):
+  return huge_pages.with_huge_pages(environment, kernel=kernel)
 
 
 def test_settings_of_the_user_stay_beside_ours(kernel):
@@ -69,8 +71,13 @@ def test_nothing_is_changed_where_nothing_is_to_be_had(kernel, text):
   assert _ask({}, kernel) is None
 
 
-def test_nothing_is_changed_beside_an_accelerator(kernel):
-  assert _ask({}, kernel, (os.fspath(kernel),)) is None
+@pytest.mark.parametrize(
+    ('text', 'told'),
+    [('[always] madvise never', 'always'), (_MADVISE, 'madvise'), ('', None)],
+)
+def test_whom_they_are_given_to_is_read_from_the_kernel(kernel, text, told):
+  kernel.write_text(text)
+  assert huge_pages.given_to(kernel) == told
 
 
 def _run(arguments, **keywords):
