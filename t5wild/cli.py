@@ -86,6 +86,10 @@ COMMANDS = {
         module='t5wild.experiments.sweep_command',
         summary='train a recipe with many values, and say which was best',
     ),
+    'ladder': Command(
+        module='t5wild.experiments.ladder_command',
+        summary='fit a law to small runs, and foretell a larger one',
+    ),
     'watch': Command(
         module='t5wild.reports.watch',
         summary='show a run in the terminal, or as a live page, as it goes on',
@@ -109,6 +113,10 @@ COMMANDS = {
     'cache': Command(
         module='t5wild.cache',
         summary='write a task as files that runs read without it, exactly',
+    ),
+    'data': Command(
+        module='t5wild.inspecting.main',
+        summary='inspect: show what a task, a file or a cache holds',
     ),
     'samples': Command(
         module='t5wild.samples',

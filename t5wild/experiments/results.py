@@ -84,6 +84,7 @@ def result_of(
     measure: Measure,
     steps: int | None = None,
     rung: int = 0,
+    of: str = 'sweep.Sweep.metric',
 ) -> Result:
   """A run's result after some steps; None = those of the recipe.
 
@@ -104,7 +105,7 @@ def result_of(
   last = last_value(run, measure.metric, until=steps)
   if last is None:
     raise points_lib.BadExperimentError(
-        unknown_metric(run, measure.metric, of='sweep.Sweep.metric')
+        unknown_metric(run, measure.metric, of=of)
     )
   if not math.isfinite(last.value):
     return dataclasses.replace(

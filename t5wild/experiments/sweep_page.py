@@ -56,7 +56,7 @@ def html(
       f'{measure.goal}imum first</p></div><button id="theme" title="light or '
       'dark">light / dark</button></header>\n',
       _best(counted),
-      _drawings(figures),
+      drawings(figures),
       f'<section><h2>All runs</h2>{_table(results, measure)}</section>\n',
   ]
   return document.document(
@@ -64,8 +64,8 @@ def html(
   )
 
 
-def figures_html(figures: Sequence[dict[str, Any]]) -> str:
-  """The elements that `figures.js` draws into."""
+def _figures_html(figures: Sequence[dict[str, Any]]) -> str:
+  # What `figures.js` draws into.
   parts = []
   for figure in figures:
     wide = ' class="wide"' if figure.get('is_wide') else ''
@@ -88,7 +88,8 @@ def _best(counted: Sequence[results_lib.Result]) -> str:
   )
 
 
-def _drawings(figures: Sequence[dict[str, Any]]) -> str:
+def drawings(figures: Sequence[dict[str, Any]]) -> str:
+  """The section of the figures; what to install where there can be none."""
   if not figures:
     return ''
   if document.packed_library() is None:
@@ -101,7 +102,7 @@ def _drawings(figures: Sequence[dict[str, Any]]) -> str:
       '<section><h2>Figures</h2><p class="card" id="too-old" hidden>This '
       'browser cannot unpack the plotting library: it takes one of 2023 or '
       'newer.</p><noscript><p class="card">The figures need JavaScript.</p>'
-      f'</noscript>{figures_html(figures)}</section>\n'
+      f'</noscript>{_figures_html(figures)}</section>\n'
   )
 
 
