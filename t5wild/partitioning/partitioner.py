@@ -24,6 +24,7 @@ from t5wild.partitioning import layout
 from t5wild.partitioning import mesh as mesh_lib
 from t5wild.partitioning import partitioned_function
 from t5wild.partitioning import rules as rules_lib
+from t5wild.partitioning import startup_flags as startup_flags_lib
 from t5wild.partitioning import state_axes
 
 DataLayout = layout.DataLayout
@@ -301,6 +302,7 @@ class PjitPartitioner(BasePartitioner):
       *,
       mesh_shape: Mapping[str, int] | None = None,
       platform: str | None = None,
+      startup_flags: Mapping[str, Any] | None = None,
   ):
     """Keeps the mesh's description and checks the rules.
 
@@ -318,10 +320,12 @@ class PjitPartitioner(BasePartitioner):
       parameter_partitioning_dims: for the standard rules; 2 is fully sharded.
       mesh_shape: see BasePartitioner.
       platform: see BasePartitioner.
+      startup_flags: set before JAX starts its devices, see `startup_flags.use`.
 
     Raises:
-      ValueError: a rule that is no pair or names an unknown mesh axis; numbers
-        of dimensions beside rules that would not follow them.
+      ValueError: an unknown flag; a rule that is no pair or names an unknown
+        mesh axis; numbers of dimensions beside rules that would not follow
+        them.
     """
     super().__init__(
         num_partitions,
@@ -334,6 +338,8 @@ class PjitPartitioner(BasePartitioner):
         platform=platform,
     )
     del use_cpu_pjit
+    if startup_flags:
+      startup_flags_lib.use(startup_flags, platform=platform)
     if logical_axis_rules is None:
       logical_axis_rules = rules_lib.standard_logical_axis_rules(
           activation_partitioning_dims, parameter_partitioning_dims
