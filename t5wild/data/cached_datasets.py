@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 import time
+import types
 from typing import Any
 
 from t5wild.data import argument_checks
@@ -19,6 +20,7 @@ from t5wild.data import cached_windows
 from t5wild.data import exclusions as exclusions_lib
 from t5wild.data import fingerprints
 from t5wild.data import index_order
+from t5wild.data import live_comparison
 from t5wild.data import mixture_rates
 from t5wild.data import model_rows
 from t5wild.data import reader_protocol
@@ -26,6 +28,7 @@ from t5wild.data import record_cache
 from t5wild.partitioning import distributed
 
 _ON_CHANGED_DATA = ('fail', 'continue')
+_ON_OTHER_TASK = ('fail', 'ignore')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,9 @@ class CachedDatasetConfig:
       and tell how many; every byte is read at start to find them.
     on_changed_data: 'fail' or 'continue', when a resumed run finds that the
       data has changed.
+    on_other_task: 'fail' or 'ignore', when the live task that stands in the
+      recipe beside the cache is another than was cached. It is looked at where
+      it can be made: where seqio and its files are.
   """
 
   cache_dir: str | Sequence[str]
@@ -73,6 +79,7 @@ class CachedDatasetConfig:
   window_tokens: int = 1 << 20
   skip_bad_shards: bool = False
   on_changed_data: str = 'fail'
+  on_other_task: str = 'fail'
 
   def __post_init__(self):
     """Refuses what no data could be made of."""
@@ -92,6 +99,7 @@ class CachedDatasetConfig:
       )
     for name, known in (
         ('on_changed_data', _ON_CHANGED_DATA),
+        ('on_other_task', _ON_OTHER_TASK),
         ('rates_count', mixture_rates.UNITS),
     ):
       if getattr(self, name) not in known:
@@ -211,6 +219,7 @@ class CachedDatasetConfig:
             self,
             rates={cache.manifest.task: 1.0},
             rates_from_step=None,
+            exclude_from_step=None,
             seed=self.seed or 0,
         )
         for cache in caches
@@ -227,11 +236,13 @@ class CachedDatasetConfig:
     }
 
   def verify_vocabularies(self, model: Any) -> None:
-    """Refuses a model whose vocabularies are not those of the caches.
+    """Refuses a model, or a live task in the recipe, that is not the caches'.
 
     Raises:
       ValueError: with both fingerprints, where they differ.
     """
+    if self.on_other_task == 'fail':
+      self._check_live_task()
     sides = {
         'inputs': model.input_vocabulary, 'targets': model.output_vocabulary
     }
@@ -248,6 +259,25 @@ class CachedDatasetConfig:
               "Expected the same. Set VOCABULARY to the cache's, or cache the "
               "task with the model's (t5wild cache)."
           )
+
+  def _check_live_task(self) -> None:
+    live = live_comparison.recipe_data('train')
+    if live is not None:
+      live_comparison.check_caches(
+          self._open().caches,
+          live,
+          objective=self.objective,
+          lengths=self.task_feature_lengths,
+      )
+
+  @property
+  def output_features(self) -> Mapping[str, Any]:
+    """The features of the tasks: whether each has an end of sequence."""
+    return {
+        name: types.SimpleNamespace(add_eos=feature['add_eos'])
+        for cache in self._open().caches
+        for name, feature in cache.manifest.features.items()
+    }
 
   def _open(self) -> '_Read':
     """The caches to read, and the rates of each."""

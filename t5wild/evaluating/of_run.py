@@ -13,6 +13,7 @@ from t5wild import run_config
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.data import datasets
+from t5wild.data import live_comparison
 from t5wild.data import providers
 from t5wild.trainer import trainer
 
@@ -139,22 +140,30 @@ def _dataset_config(
 def _task_instead_of(
     cfg: Any, request: RunRequest
 ) -> datasets.DatasetConfig:
-  """A task to evaluate on, where the run's own data are no seqio task."""
-  if request.task is None:
+  """A task to evaluate on, where the run's own data are no seqio task.
+
+  The one that is named, or else the one that stands in the recipe beside the
+  cache that the run was trained from.
+  """
+  task, module = request.task, None
+  if task is None:
+    live = live_comparison.recipe_data('train_eval')
+    task = getattr(live, 'mixture_or_task_name', None)
+    module = getattr(live, 'module', None)
+  if task is None:
     raise ValueError(
-        f'the run {request.run} was evaluated on a {type(cfg).__name__}: '
-        'expected a task, whose text and metrics are known. Name one by '
-        "--task, or evaluate on the recipe's by "
-        '--gin.train_script.train.train_eval_dataset_cfg='
-        '@train_eval/data.DatasetConfig()'
+        f'the run {request.run} was evaluated on a {type(cfg).__name__}, and '
+        'its recipe has no live task that can be made here: expected a task, '
+        'whose text and metrics are known. Name one by --task.'
     )
   return datasets.DatasetConfig(
-      mixture_or_task_name=request.task,
+      mixture_or_task_name=task,
       task_feature_lengths=cfg.task_feature_lengths,
       split=request.split or getattr(cfg, 'split', 'validation'),
       batch_size=cfg.batch_size,
       shuffle=False,
       seed=0,
+      module=module,
   )
 
 

@@ -49,7 +49,9 @@ class Lengths:
     try:
       cfg = bound.need('train_dataset_cfg')
       trained = dict(cfg.task_feature_lengths)
-      features = datasets.open_provider(cfg).output_features
+      # Caches know the features of their tasks.
+      given = getattr(cfg, 'output_features', None)
+      features = given or datasets.open_provider(cfg).output_features
       add_eos = 'inputs' in features and bool(features['inputs'].add_eos)
     except _NO_DATA as error:
       logging.warning(
