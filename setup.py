@@ -99,6 +99,7 @@ setuptools.setup(
     },
     package_data={
         't5wild.gin_files': ['**/*.gin'],
+        't5wild.inspecting': ['page/*'],
         't5wild.reports': ['page/*'],
     },
     install_requires=_CORE,
@@ -112,6 +113,8 @@ setuptools.setup(
         'metrics': ['rouge-score>=0.1.2,<0.2', 'sacrebleu>=2.4,<3'],
         'docs': ['mkdocs-material>=9.6,<10', 'mkdocstrings[python]>=1,<2'],
         's3': _S3,
+        # Newer sentencepieces need a newer protobuf than Beam takes.
+        'beam': ['apache-beam>=2.74,<3', 'sentencepiece>=0.2,<0.2.3'],
         'mlflow': [
             'alembic>=1.14,<2', 'mlflow-skinny>=3.11,<4', 'sqlalchemy>=2,<3'
         ],
