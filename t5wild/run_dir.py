@@ -67,6 +67,11 @@ class RunDir:
     return self.join('environment.json')
 
   @property
+  def program_json(self) -> str:
+    """What tells the compiled training step from another."""
+    return self.join('program.json')
+
+  @property
   def metrics_jsonl(self) -> str:
     """All records of process 0, one JSON object a line."""
     return self.join('metrics.jsonl')

@@ -133,16 +133,19 @@ def _between(values: Sequence[float]) -> np.ndarray:
 def _figure(
     key: str, caption: str, across: str, traces: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
+  losses = [y for trace in traces for y in trace['y']]
+  loss_axis = {'type': 'log', 'exponentformat': 'none'}
+  if max(losses) > 10 * min(losses):
+    loss_axis['dtick'] = 'D2'  # 1, 2, 5, 10, ...
   return {
       'key': key,
       'caption': caption,
       'is_wide': key == 'compute',
       'has_legend': True,
       'x': {'title': across, 'axis': _LOG},
-      'y': {'title': 'loss', 'axis': {'type': 'log', 'nticks': 8,
-                                      'exponentformat': 'none'}},
+      'y': {'title': 'loss', 'axis': loss_axis},
       'traces': traces,
-  }  # fmt: skip
+  }
 
 
 def _line(name, ink, places, losses, dash='solid') -> dict[str, Any]:

@@ -15,6 +15,7 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.reports import gin_text
 from t5wild.reports import held_out
 from t5wild.reports import history as history_lib
+from t5wild.reports import programs
 from t5wild.vitals import redaction
 
 _TOTAL_STEPS = ('train_script.train.total_steps', 'TRAIN_STEPS')
@@ -46,6 +47,8 @@ class Texts:
     parameter_counts: by parameter path.
     samples: in order of steps.
     environment: names and values, flat.
+    program: names and values of the compiled training step.
+    data: names and values of the samples read, by their ledger.
     missing: what is not there.
   """
 
@@ -57,6 +60,8 @@ class Texts:
   parameter_counts: dict[str, int]
   samples: list[Sample]
   environment: dict[str, str]
+  program: dict[str, str]
+  data: dict[str, str]
   missing: list[str]
 
 
@@ -94,6 +99,8 @@ def read_texts(history: history_lib.History) -> Texts:
       },
       samples=_some(samples),
       environment=_environment(run, missing),
+      program=programs.described_program(programs.read_program(run)),
+      data=programs.read_samples(run),
       missing=missing,
   )
 

@@ -30,10 +30,12 @@ _KINDS = (
 )  # fmt: skip
 # Of the worth of telling: what changes the mathematics comes first.
 ORDER = ('model', 'data', 'optimizer', 'precision', 'seed', 'length', 'setting',
-         'code', 'hardware', 'parallelism', 'package', 'variable', 'watching',
-         'place')  # fmt: skip
+         'code', 'hardware', 'parallelism', 'package', 'variable', 'program',
+         'watching', 'place')  # fmt: skip
 # These leave the numbers as they are.
 HARMLESS = ('watching', 'place')
+# Of no difference these are the cause: programs follow from the others.
+NO_CAUSES = (*HARMLESS, 'program')
 _ENVIRONMENT = (
     ('t5wild', 'code'), ('code', 'code'), ('packages.', 'package'),
     ('devices.', 'hardware'), ('processes', 'parallelism'),
@@ -59,7 +61,7 @@ class Difference:
 
 
 def differences(texts: Sequence[run_texts.Texts]) -> list[Difference]:
-  """All differences of configuration, model, code, packages and hardware."""
+  """All differences of what runs were made of, and of what was compiled."""
   found = [
       *map(
           _of_new_code(texts),
@@ -71,6 +73,8 @@ def differences(texts: Sequence[run_texts.Texts]) -> list[Difference]:
       ),
       *_of_maps([_model(each) for each in texts], lambda name: (
           'parallelism' if name == 'mesh' else 'model')),
+      *_of_maps([each.data for each in texts], _kind_of_samples),
+      *_of_maps([each.program for each in texts], lambda name: 'program'),
   ]  # fmt: skip
   return sorted(found, key=lambda each: ORDER.index(each.kind))
 
@@ -130,6 +134,10 @@ def _kind_of_setting(name: str) -> str:
     if re.fullmatch(pattern, name):
       return kind
   return 'setting'
+
+
+def _kind_of_samples(name: str) -> str:
+  return 'seed' if name.rsplit('.', 1)[-1] == 'seed' else 'data'
 
 
 def _kind_of_environment(name: str) -> str:

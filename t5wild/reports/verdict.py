@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 
 import numpy as np
@@ -57,6 +57,7 @@ def verdict(comparison: comparison_lib.Comparison) -> list[str]:
   for run in comparison.runs[1:]:
     mine = [c for c in comparison.curves if c.run == run.name]
     lines += _numbers(comparison, mine, noise)
+    lines += _programs_and_samples(comparison.runs[0], run)
   lines += _speed(comparison)
   if not comparison.differences and all(
       run.texts.settings for run in comparison.runs
@@ -79,6 +80,52 @@ def verdict(comparison: comparison_lib.Comparison) -> list[str]:
   return lines
 
 
+def _programs_and_samples(
+    first: comparison_lib.Run, run: comparison_lib.Run
+) -> list[str]:
+  """Whether both compiled the same, and read the same samples."""
+  lines = []
+  ours, theirs = first.texts.program, run.texts.program
+  if ours and theirs:
+    lines.append(f'{run.name} {_program(ours, theirs)} {first.name}.')
+  ours, theirs = first.texts.data, run.texts.data
+  if ours and theirs:
+    other = [name for name in {**ours, **theirs}
+             if ours.get(name) != theirs.get(name)]  # fmt: skip
+    told = (
+        f'other samples than {first.name}, or in another order: their ledgers '
+        f'differ in {", ".join(other[:_CAUSES])}'
+        if other
+        else f'the same samples as {first.name} at the same steps'
+    )
+    lines.append(f'By its ledger {run.name} read {told}.')
+  return lines
+
+
+def _program(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+  whole, bare = list(ours)[:2]
+  if ours[whole] == theirs.get(whole):
+    return 'compiled the same program as'
+  if ours[bare] == theirs.get(bare):
+    return 'compiled the same program, but for its constants (seeds), as'
+  counts = [
+      f'{name.removeprefix("operations, ")} {theirs.get(name, "0")} '
+      f'(there {ours.get(name, "0")})'
+      for name in {**ours, **theirs}
+      if name not in (whole, bare) and ours.get(name) != theirs.get(name)
+  ]
+  if not counts:
+    return (
+        'compiled another program, of the same operations in other places or '
+        'shapes, than'
+    )
+  more = f' and {len(counts) - _CAUSES} more' if len(counts) > _CAUSES else ''
+  return (
+      f'compiled another program, with other numbers of operations '
+      f'({", ".join(counts[:_CAUSES])}{more}), than'
+  )
+
+
 def noise_of(comparison: comparison_lib.Comparison) -> Noise | None:
   """From runs that differ in nothing but seeds; None with fewer than two."""
   first = comparison.runs[0]
@@ -88,7 +135,7 @@ def noise_of(comparison: comparison_lib.Comparison) -> Noise | None:
   ends = {}
   for run in comparison.runs[1:]:
     found = setting_differences.differences([first.texts, run.texts])
-    kinds = {d.kind for d in found} - set(setting_differences.HARMLESS)
+    kinds = {d.kind for d in found} - set(setting_differences.NO_CAUSES)
     curve = [
         c
         for c in comparison.curves
@@ -169,7 +216,7 @@ def _why(
   telling = [
       d
       for d in comparison.differences
-      if d.kind not in setting_differences.HARMLESS
+      if d.kind not in setting_differences.NO_CAUSES
       and d.values[0] != d.values[place]
   ]
   if not telling:

@@ -64,17 +64,21 @@ class CompileAhead:
       if error is not None:
         logging.info('Compiling ahead failed: %s', error)
       elif _types(trainer.train_state) == _types(self._state_shape):
-        compiled, seconds = self._future.result()
+        compiled, trainer.program_facts, seconds = self._future.result()
         trainer.use_compiled_train_step(compiled)
+        trainer.write_program_facts()
         return seconds
     start = time.perf_counter()
     trainer.compile_train(self._batch)
-    return time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    trainer.write_program_facts()
+    return seconds
 
   def _compile(self, state: Any):
     start = time.perf_counter()
-    compiled = self._make_trainer(state).compile_train(self._batch)
-    return compiled, time.perf_counter() - start
+    trainer = self._make_trainer(state)
+    compiled = trainer.compile_train(self._batch)
+    return compiled, trainer.program_facts, time.perf_counter() - start
 
 
 def _types(state: Any):

@@ -14,6 +14,7 @@ from typing import Any
 
 from t5wild.partitioning import distributed
 from t5wild.trainer import agreement
+from t5wild.trainer import program_facts
 
 # Texts are long; what differs is narrowed down by hashes of so many lines.
 _LINES_OF_BLOCK = 200
@@ -26,12 +27,16 @@ class Compared:
   """A function whose lowered program all processes compare, and then compile.
 
   Has the one method that `partitioner.compile` asks for.
+
+  Attributes:
+    facts: what tells the program from another, once it is lowered.
   """
 
   def __init__(self, fn: Any, *, name: str):
     """Takes what has a method `lower`, and a name for what is told."""
     self._fn = fn
     self._name = name
+    self.facts: dict[str, Any] | None = None
 
   def lower(self, *args: Any, **kwargs: Any) -> Any:
     """Returns `jax.stages.Lowered`, the same on all processes.
@@ -40,8 +45,10 @@ class Compared:
       agreement.DisagreementError: on every process, with the first difference.
     """
     lowered = self._fn.lower(*args, **kwargs)
+    text = text_of(lowered)
+    self.facts = program_facts.of_text(text)
     if distributed.process_count() > 1:
-      compare(text_of(lowered), name=self._name)
+      compare(text, name=self._name)
     return lowered
 
 

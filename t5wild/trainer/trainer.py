@@ -18,12 +18,14 @@ import jax
 import numpy as np
 
 from t5wild import metrics as metrics_lib
+from t5wild import run_dir as run_dir_lib
 from t5wild import train_state as train_state_lib
 from t5wild.models import base as models_base
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import microbatches
 from t5wild.trainer import program_agreement
+from t5wild.trainer import program_facts
 from t5wild.trainer import step as step_lib
 from t5wild.trainer import t5x_loops
 from t5wild.trainer import update_guard as update_guard_lib
@@ -49,6 +51,7 @@ class BaseTrainer(t5x_loops.T5XLoops, abc.ABC):
     stop_training: Set to True to ask the loop to stop.
     compare_programs: Whether processes compare the training step, once it is
       lowered, before they compile it.
+    program_facts: What tells the compiled step from another; None: not known.
     update_guard: What leaves out updates; None: nothing does.
     update_limit: Largest norm of the gradient at which the guard has the next
       update made; set by whoever watches the steps.
@@ -92,6 +95,7 @@ class BaseTrainer(t5x_loops.T5XLoops, abc.ABC):
     self._train_state = train_state
     self._managers: dict[str, metrics_manager_lib.MetricsManager] = {}
     self.stop_training = False
+    self.program_facts: dict[str, Any] | None = None
 
   def __enter__(self):
     """Returns the trainer, to be closed on leaving."""
@@ -151,7 +155,14 @@ class BaseTrainer(t5x_loops.T5XLoops, abc.ABC):
     self._compiled_train_step = self._partitioner.compile(
         step_fn, self.train_state, *self._inputs(batch)
     )
+    self.program_facts = getattr(step_fn, 'facts', None)
     return self._compiled_train_step
+
+  def write_program_facts(self) -> None:
+    """Leaves what is known of the compiled step in the run directory."""
+    facts, folder = self.program_facts, self._summary_dir
+    if facts is not None and folder is not None and jax.process_index() == 0:
+      program_facts.write(run_dir_lib.RunDir(folder), facts)
 
   def use_compiled_train_step(self, compiled: PartitionedTrainCallable) -> None:
     """Takes what `compile_train` of a trainer like this one returned."""

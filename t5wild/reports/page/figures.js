@@ -22,7 +22,9 @@ function layoutOf(figure) {
     font: {family: 'system-ui, sans-serif', color: style('--ink'), size: 12},
     hoverlabel: {bgcolor: style('--card'), bordercolor: style('--line'),
       font: {color: style('--ink'), size: 12}, namelength: -1},
-    hovermode: 'closest', showlegend: figure.has_legend,
+    hovermode: 'closest', 
+    // On a phone it would leave no room for the figure; a tap tells the same.
+    showlegend: figure.has_legend && innerWidth > 600,
     legend: {orientation: 'h', x: 0, y: 1, yanchor: 'bottom', font: {size: 11}},
     modebar: {bgcolor: 'rgba(0,0,0,0)', color: style('--soft'),
       activecolor: style('--accent')},
