@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`t5wild cache` in processes of its own, on a task that can be slow."""
 
+import importlib
 import os
 import pathlib
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 
+from t5wild import cache
+from t5wild import exit_codes
 from tests import multiprocess
 
 _TASKS = """
@@ -81,3 +85,14 @@ def run(project: pathlib.Path, *arguments, **options) -> tuple[int, str]:
   process = start(project, *arguments, **options)
   output, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
   return process.returncode, output
+
+
+def write_here(
+    project: pathlib.Path, root: pathlib.Path, patch: pytest.MonkeyPatch
+) -> None:
+  """Writes the cache of the task 'one' in this process, shard after shard."""
+  patch.syspath_prepend(str(project))
+  patch.setenv('TEST_CACHE_TEXT', str(project / 'text'))
+  importlib.import_module('cache_test_tasks')
+  code = cache.main(['--task=one', f'--out={root}', '--num_processes=1'])
+  assert code == exit_codes.DONE.code

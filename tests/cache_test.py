@@ -6,7 +6,6 @@ Real processes: a worker is killed in the middle of a shard.
 """
 
 import contextlib
-import importlib
 import os
 import pathlib
 import sys
@@ -41,21 +40,12 @@ def _fingerprints(root) -> dict[str, str]:
   }
 
 
-def _write_undisturbed(project, root, monkeypatch) -> None:
-  """Writes the cache of the task 'one' in this process, shard after shard."""
-  monkeypatch.syspath_prepend(str(project))
-  monkeypatch.setenv('TEST_CACHE_TEXT', str(project / 'text'))
-  importlib.import_module('cache_test_tasks')
-  code = cache.main(['--task=one', f'--out={root}', '--num_processes=1'])
-  assert code == exit_codes.DONE.code
-
-
 @pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on_and_is_the_same(
     project, tmp_path, monkeypatch
 ):
   whole, killed = tmp_path / 'whole', tmp_path / 'killed'
-  _write_undisturbed(project, whole, monkeypatch)
+  cache_commands.write_here(project, whole, monkeypatch)
   process = cache_commands.start(
       project, '--task=one', f'--out={killed}', '--num_processes=2',
       seconds=1.0,

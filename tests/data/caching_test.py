@@ -250,3 +250,126 @@ def test_tokens_of_a_task_without_an_objective_are_refused(tmp_path):
 def test_options_of_no_use_are_refused(changes, named):
   with pytest.raises(ValueError, match=named):
     caching.CacheOptions(**{'out': 'x', **changes})
+
+
+_LENGTHS = {'inputs': 64, 'targets': 64}
+# What each objective is for, and what reads it.
+_MODELS = {
+    'span_corruption': caches.ENCODER_DECODER,
+    'iid_denoising': caches.ENCODER_DECODER,
+    'ul2': caches.ENCODER_DECODER,
+    'prefix_lm': caches.ENCODER_DECODER,
+    'lm': caches.DECODER,
+}
+
+
+def _lengths_of(task) -> dict[str, int]:
+  return {name: _LENGTHS[name] for name in task.output_features}
+
+
+@pytest.mark.slow
+def test_tokens_are_the_same_whichever_objective_they_are_for_and_read_by_it(
+    text_folder, tmp_path
+):
+  from t5wild.tasks import local_text
+
+  written = {}
+  for name, model in _MODELS.items():
+    task = local_text.text_task(
+        str(text_folder), name='texts', objective=name, held_out_fraction=0.3
+    )
+    (manifest,) = _write(task, tmp_path / name, splits=['train'])
+    assert manifest.content == 'tokens'
+    written[name] = [shard.sha256 for shard in manifest.shards]
+    objective = getattr(objectives, 'causal_lm' if name == 'lm' else name)
+    reader = caches.reader(
+        caches.config(
+            tmp_path / name,
+            objective=objective,
+            task_feature_lengths=_lengths_of(task),
+            batch_size=4,
+        ),
+        feature_converter_cls=model,
+    )
+    for batch in caches.batches(reader, 2):
+      assert batch['decoder_loss_weights'].sum() > 0
+  assert len({tuple(each) for each in written.values()}) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('objective', _MODELS)
+def test_examples_of_every_objective_are_those_that_its_task_gives(
+    objective, text_folder, tmp_path
+):
+  from t5wild.tasks import local_text
+
+  task = local_text.text_task(
+      str(text_folder), name='texts', objective=objective, held_out_fraction=0.3
+  )
+  _assert_cached_as_given(task, tmp_path)
+  caches.batches(
+      caches.reader(
+          caches.config(
+              tmp_path,
+              objective=None,
+              task_feature_lengths=_lengths_of(task),
+              batch_size=4,
+          ),
+          feature_converter_cls=_MODELS[objective],
+      ),
+      2,
+  )
+
+
+def _assert_cached_as_given(task, root) -> None:
+  """Caches a task's examples, and holds them against what seqio gives."""
+  lengths = _lengths_of(task)
+  _write(
+      task, root, content='examples', splits=['train'], num_shards=1,
+      task_feature_lengths=lengths, seed=5,
+  )  # fmt: skip
+  _, found = _records(root, task.name)
+  expected = list(
+      task.get_dataset(
+          lengths, 'train', shuffle=False, seed=5, trim_output_features=False
+      ).as_numpy_iterator()
+  )
+  for name in lengths:
+    rows = found.features[name].split()
+    for left, right in zip(rows, expected, strict=True):
+      np.testing.assert_array_equal(left, right[name])
+
+
+def test_a_random_preprocessor_of_seqio_is_cached_with_what_it_drew(
+    text_task, tmp_path
+):
+  @seqio.map_over_dataset(num_seeds=1)
+  def shuffled(example, seed):
+    import tensorflow as tf
+
+    order = tf.random.experimental.stateless_shuffle(
+        example['targets'], seed
+    )
+    return {'targets': order}
+
+  task = seqio.Task(
+      'shuffled_tokens',
+      source=text_task.source,
+      preprocessors=[
+          objectives.tokenize_documents,
+          shuffled,
+          seqio.preprocessors.append_eos,
+      ],
+      output_features={'targets': text_task.output_features['targets']},
+      shuffle_buffer_size=None,
+  )
+  _assert_cached_as_given(task, tmp_path)
+  manifests = [
+      _write(
+          task, tmp_path / name, splits=['train'], seed=seed,
+          num_shards=1,
+      )
+      for name, seed in (('a', 5), ('b', 5), ('c', 6))
+  ]  # fmt: skip
+  first, again, other = (each[0].shards[0].sha256 for each in manifests)
+  assert first == again != other

@@ -13,87 +13,29 @@ import time
 import pytest
 
 from t5wild import exit_codes
-from t5wild.checkpoints import steps as steps_lib
-from tests import gate as gate_lib
+from t5wild.checkpoint_files import steps as steps_lib
 from tests import multiprocess
+from tests import s3_server
 from tests.end_to_end import binaries
 
-_NEEDED = "needs a server and a client of S3: pip install -e '.[test]'"
-boto3 = pytest.importorskip('boto3', reason=_NEEDED)
-botocore_config = pytest.importorskip('botocore.config', reason=_NEEDED)
-pytest.importorskip('moto.server', reason=_NEEDED)
-pytest.importorskip('s3fs', reason=_NEEDED)
-
+s3_server.skip_without_its_packages()
 pytestmark = pytest.mark.slow
 _RECIPE = pathlib.Path(__file__).with_name('synthetic.gin')
 _TIMEOUT_SECONDS = 240
 _STEPS = 8
-_BUCKET = 'runs'
-
-
-class Server:
-  """A server of S3 in a process of its own, behind a gate."""
-
-  def __init__(self):
-    own_port = multiprocess.free_port()
-    self.port = multiprocess.free_port()
-    self.gate = gate_lib.Gate(port=self.port, to_port=own_port)
-    command = ['-m', 'moto.server', '-H', '127.0.0.1', '-p', str(own_port)]
-    self._process = subprocess.Popen(
-        [sys.executable, *command],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-  def wait_until_it_answers(self) -> None:
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
-    while time.monotonic() < deadline and self._process.poll() is None:
-      with contextlib.suppress(Exception):
-        self.client().create_bucket(Bucket=_BUCKET)
-        return
-      time.sleep(0.2)
-    raise AssertionError(f'no server, it says {self._process.poll()}')
-
-  def close(self) -> None:
-    self.gate.shut()
-    self._process.kill()
-    self._process.wait()
-
-  def client(self):
-    once = botocore_config.Config(retries={'max_attempts': 1})
-    return boto3.client('s3', config=once)
-
-  def names(self, prefix: str) -> list[str]:
-    found = self.client().list_objects_v2(Bucket=_BUCKET, Prefix=prefix)
-    return [entry['Key'] for entry in found.get('Contents', ())]
-
-  def read(self, name: str) -> str:
-    answer = self.client().get_object(Bucket=_BUCKET, Key=name)
-    return answer['Body'].read().decode('utf-8')
-
-  def losses(self, run: str) -> dict[int, float]:
-    lines = map(json.loads, self.read(f'{run}/metrics.jsonl').splitlines())
-    return {r['step']: r['value'] for r in lines if r['name'] == 'train/loss'}
+_BUCKET = s3_server.BUCKET
 
 
 @pytest.fixture(scope='module')
 def server():
-  served = Server()
-  with pytest.MonkeyPatch.context() as patch:
-    for name, value in {
-        'AWS_ENDPOINT_URL': f'http://127.0.0.1:{served.port}',
-        'AWS_ACCESS_KEY_ID': 'some',
-        'AWS_SECRET_ACCESS_KEY': 'secret',
-        'AWS_DEFAULT_REGION': 'us-east-1',
-        'AWS_EC2_METADATA_DISABLED': 'true',
-    }.items():
-      patch.setenv(name, value)
-    served.gate.open()
-    try:
-      served.wait_until_it_answers()
-      yield served
-    finally:
-      served.close()
+  with s3_server.running() as served:
+    yield served
+
+
+def _losses(server, run: str) -> dict[int, float]:
+  lines = server.read(f'{run}/metrics.jsonl').splitlines()
+  records = map(json.loads, lines)
+  return {r['step']: r['value'] for r in records if r['name'] == 'train/loss'}
 
 
 @contextlib.contextmanager
@@ -154,7 +96,7 @@ def test_a_run_leaves_in_its_bucket_what_it_leaves_in_a_folder(
       'train/events.out.tfevents',
   ):
     assert server.names(f'{undisturbed}/{name}'), name
-  assert sorted(server.losses(undisturbed)) == list(range(1, _STEPS + 1))
+  assert sorted(_losses(server, undisturbed)) == list(range(1, _STEPS + 1))
   kept = steps_lib.all_steps(f's3://{_BUCKET}/{undisturbed}')
   assert kept == [_STEPS - 2, _STEPS]
   assert not server.names(f'{undisturbed}/checkpoint_2')
@@ -177,8 +119,8 @@ def test_a_save_in_a_bucket_killed_half_way_is_resumed_with_the_same_losses(
   assert is_half_saved()
   assert _train(f's3://{_BUCKET}/{run}', log=log) == 0, log.read_text()
   assert f'Start from s3://{_BUCKET}/{run}/checkpoint_2' in log.read_text()
-  expected = server.losses(undisturbed)
-  found = server.losses(run)
+  expected = _losses(server, undisturbed)
+  found = _losses(server, run)
   assert {s: found[s] for s in range(3, _STEPS + 1)} == {
       s: expected[s] for s in range(3, _STEPS + 1)
   }
@@ -238,7 +180,7 @@ def test_a_server_gone_for_a_time_costs_saves_and_not_the_run(
     code = process.wait(_TIMEOUT_SECONDS)
   assert code == 0, log.read_text()
   assert 600 in steps_lib.all_steps(f's3://{_BUCKET}/{run}')
-  assert sorted(server.losses(run)) == [100, 200, 300, 400, 500, 600]
+  assert sorted(_losses(server, run)) == [100, 200, 300, 400, 500, 600]
 
 
 @pytest.mark.parametrize(
