@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is told of when records were seen is what reading again shows."""
+
+import collections
+import functools
+
+import numpy as np
+import pytest
+
+from t5wild import samples
+from t5wild.data import cached_windows
+from t5wild.data import exclusions
+from t5wild.data import ledger
+from t5wild.data import objectives
+from t5wild.data import sample_steps
+from tests.data import caches
+
+_MERGED = functools.partial(objectives.span_corruption, merge_documents=True)
+_LAST = 34
+
+
+@pytest.fixture(scope='module')
+def two_texts(tmp_path_factory):
+  root = tmp_path_factory.mktemp('texts')
+  caches.write(root, caches.texts(25, seed=3), task='one')
+  caches.write(
+      root,
+      caches.texts(40, seed=4),
+      task='two',
+      rates={'one': 2.0, 'two': 1.0},
+  )
+  return root
+
+
+@pytest.fixture(scope='module', params=[objectives.span_corruption, _MERGED])
+def run(request, two_texts, tmp_path_factory):
+  """A run of changes: rates, exclusions, the batch size; killed once."""
+  folder = tmp_path_factory.mktemp('run')
+  cfg = caches.config(
+      two_texts,
+      objective=request.param,
+      window_tokens=1024,
+      rates_from_step={7: {'two': 1.0}, 9: {'one': 1.0, 'two': 3.0}},
+      exclude_from_step={16: ['two:0:2', 'one:1:0']},
+  )
+  seen = collections.defaultdict(set)
+  without = collections.defaultdict(set)
+  state = None
+  for batch_size, start, stop, period in (
+      (16, 0, 14, 5), (8, 11, 26, 4), (24, 26, _LAST, 3)
+  ):  # fmt: skip
+    reader = caches.reader(cfg, batch_size=batch_size)
+    if state is not None:
+      reader.load_state_dict(state)
+    written = ledger.SampleLedger(folder, batch_size=batch_size)
+    written.note(start, reader.state_dict())
+    for step in range(start + 1, stop + 1):
+      seen[step] = set(map(tuple, np.concatenate(reader.origins()).tolist()))
+      without[step] = set(map(tuple, reader.left_out().tolist()))
+      next(reader)
+      if step % period == 0 or step == stop:
+        written.note(step, reader.state_dict())
+      if step in (11, 26):  # the steps after 11 are trained again
+        state = reader.state_dict()
+  return cfg, ledger.read_anchors(folder), seen, without
+
+
+def _by_origin(steps) -> dict:
+  found = collections.defaultdict(set)
+  for step, origins in steps.items():
+    for origin in origins:
+      found[origin].add(step)
+  return found
+
+
+def test_all_steps_of_all_records_are_found(run):
+  cfg, anchors, seen, without = run
+  found, found_without = (collections.defaultdict(set) for _ in range(2))
+  sizes = [len(cache) for cache in cfg.open_caches()]
+  reader = caches.reader(cfg)
+  reader.load_state_dict(anchors[-1].state)
+  steps = sample_steps.SampleSteps(anchors, reader.phases, num_records=sizes)
+  for sighting in steps.find(
+      (source, number)
+      for source, size in enumerate(sizes)
+      for number in range(size)
+  ):
+    found[sighting.origin] |= set(sighting.steps)
+    found_without[sighting.origin] |= set(sighting.steps_without)
+  expected, expected_without = _by_origin(seen), _by_origin(without)
+  assert len({epoch for _, epoch, _ in expected}) > 2
+  assert min(map(min, expected_without.values())) >= 16
+  assert {o: s for o, s in found.items() if s} == expected
+  assert {o: s for o, s in found_without.items() if s} == expected_without
+
+
+def test_each_step_is_told_with_its_records_and_what_was_left_out(run):
+  cfg, anchors, seen, without = run
+  told = samples.RunSamples(
+      cfg, anchors, feature_converter_cls=caches.ENCODER_DECODER
+  )
+  for step in (1, 7, 12, 16, 27, _LAST):
+    lines = list(told.lines_of_step(step, with_text=True))
+    rows = [line for line in lines if line.startswith('row ')]
+    left_out = [line for line in lines if line.startswith('left out: ')]
+    assert {
+        tuple(line.split(': ', 1)[1].split(',')[:2]) for line in rows
+    } == {
+        (('one', 'two')[source], f' epoch {epoch}')
+        for source, epoch, _ in seen[step]
+    }
+    assert bool(left_out) == bool(without[step])
+    assert all(
+        'excluded from step 16 on' in line or cfg.objective == _MERGED
+        for line in left_out
+    )
+    assert any(line.startswith('  targets: ') for line in lines)
+
+
+def test_a_document_is_found_by_its_name(run):
+  cfg, anchors, _, _ = run
+  told = samples.RunSamples(
+      cfg, anchors, feature_converter_cls=caches.ENCODER_DECODER
+  )
+  head, *lines = told.lines_of_document('two:0:2', most=1000)
+  assert head.startswith('two:0:2 has ')
+  assert {line.split()[0] for line in lines} == {'steps', 'left'}
+  assert all('excluded from step 16 on' in line for line in lines)
+  with pytest.raises(ValueError, match='no shard 9'):
+    list(told.lines_of_document('two:9:2', most=1))
+
+
+def test_a_list_that_changed_since_is_refused(run):
+  cfg, anchors, _, _ = run
+  told = samples.RunSamples(
+      caches.config(
+          cfg.cache_dir, objective=cfg.objective, window_tokens=1024,
+          rates_from_step=cfg.rates_from_step,
+      ),
+      anchors,
+      feature_converter_cls=caches.ENCODER_DECODER,
+  )  # fmt: skip
+  with pytest.raises(ValueError, match='exclude_from_step'):
+    list(told.lines_of_step(_LAST, with_text=False))
+
+
+def test_a_window_is_found_for_every_position():
+  for records in (7, 100, 101, 333):
+    for count in (1, 2, 3, 7):
+      division = cached_windows.Division(
+          epoch_records=records, epoch_windows=count
+      )
+      for number in range(2 * count):
+        start, size = division.span(number)
+        assert {
+            division.window_of(place) for place in range(start, start + size)
+        } == {number}
+
+
+def test_names_of_documents_are_read_as_they_are_printed():
+  document = exclusions.Document(task='a:b', shard=3, number=12)
+  assert exclusions._parse(str(document), tasks=['a:b', 'c'], place='') == (
+      document
+  )
