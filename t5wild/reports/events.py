@@ -20,6 +20,8 @@ KINDS = {
     'gap': 'no records',
     'not_finite': 'NaN or infinite',
     'fault': 'fault',
+    'rewind': 'rewind',
+    'skip': 'update left out',
     'spike': 'spike',
     'recorded': 'recorded event',
     'save': 'save',
@@ -33,12 +35,16 @@ _EVALUATE = r'.+/timing/evaluate_seconds'
 _EXIT = 'supervisor/exit/'
 _NO_FAULTS = ('done', 'preempted', 'stopped')
 _HANG = 'watchdog/hang'
+_STOP = 'vitals/stop'
+# Of events that have rows of their own on the timeline.
+_KIND_OF = {'vitals/rewind': 'rewind', 'vitals/skipped_update': 'skip'}
 _EXITS = {
     'done': 'a process is done',
     'preempted': 'a process was told to stop, and has saved its state',
     'stopped': 'a person stopped the run',
     'user_error': 'the command, the recipe or its code was refused',
     'non_finite': 'a process ended at numbers that are not finite',
+    'unstable': 'a process stopped: loss or gradients left their range',
     'save_error': 'the state could not be saved',
     'hang': 'a process hung and was ended',
     'out_of_memory': 'a process had no memory left',
@@ -56,6 +62,13 @@ _WORDS = {
     'supervisor/restart': 'the supervisor restarts the run',
     'supervisor/stopped': 'the supervisor stops',
     _HANG: 'the watchdog saw a hang',
+    _STOP: 'the run stops by its own numbers',
+    'vitals/rewind': 'the run goes back',
+    'vitals/skipped_update': 'an update is left out',
+    'vitals/loss_spike': 'the loss leapt up',
+    'vitals/gradient_spike': 'the norm of the gradient leapt up',
+    'vitals/not_finite': 'loss or gradient is not finite',
+    'vitals/plateau': 'the loss falls no more',
 }
 _MAX_OF_A_KIND = 300
 
@@ -167,7 +180,13 @@ def is_fault(name: str) -> bool:
   """Whether an event of events.jsonl is something that went wrong."""
   if name.startswith(_EXIT):
     return name.removeprefix(_EXIT) not in _NO_FAULTS
-  return name == _HANG
+  return name in (_HANG, _STOP)
+
+
+def _kind_of(name: str) -> str:
+  if is_fault(name):
+    return 'fault'
+  return _KIND_OF.get(name, 'recorded')
 
 
 def _said(name: str) -> str:
@@ -189,7 +208,7 @@ def read_recorded(history: history_lib.History) -> list[Event]:
       said += f' {record.unit}'
     events.append(
         Event(
-            kind='fault' if is_fault(record.name) else 'recorded',
+            kind=_kind_of(record.name),
             # Some events know no step.
             step=record.step or history.step_at(record.seconds),
             seconds=record.seconds,

@@ -14,8 +14,8 @@ from t5wild.reports import money_table
 from t5wild.reports import panels as panels_lib
 
 _COLUMNS = 8  # steps of a curve that the table shows
-_WORTH_TELLING = ('start', 'restart', 'gap', 'not_finite', 'fault', 'spike',
-                  'recorded',
+_WORTH_TELLING = ('start', 'restart', 'gap', 'not_finite', 'fault', 'rewind',
+                  'spike', 'recorded',
                   'end')  # fmt: skip
 _LEVELS = {'bad': '**Wrong.**', 'warning': '**Look.**', 'note': 'Note.'}
 

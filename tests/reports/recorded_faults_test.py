@@ -58,6 +58,27 @@ def test_exits_and_hangs_are_faults_with_their_words(run):
   assert len(neutral) == 2
 
 
+def test_rewinds_and_left_out_updates_have_rows_of_their_own(run):
+  began = made_runs.BEGAN
+  for name, step in (
+      ('skipped_update', 300), ('loss_spike', 400), ('rewind', 402),
+      ('stop', 990),
+  ):  # fmt: skip
+    _write_event(run, f'vitals/{name}', began + step / 2, step=step, text='why')
+  contents = contents_lib.read_contents(run.path)
+  seen = {
+      event.kind: (event.step, event.text)
+      for event in contents.events
+      if 'why' in event.text
+  }
+  assert seen == {
+      'skip': (300, 'an update is left out: why'),
+      'recorded': (400, 'the loss leapt up: why'),
+      'rewind': (402, 'the run goes back: why'),
+      'fault': (990, 'the run stops by its own numbers: why'),
+  }
+
+
 def test_every_kind_of_end_is_said_in_words():
   for kind in failures.KINDS:
     record = records_lib.Record(

@@ -5,6 +5,7 @@
 const view = {smoothing: 0.6, axis: 'step', range: null};
 const EVENT_MARKS = {
   start: 'triangle-right', restart: 'triangle-right', gap: 'hourglass',
+  rewind: 'triangle-left', skip: 'triangle-down',
   not_finite: 'x', fault: 'cross', spike: 'triangle-up', recorded: 'diamond',
   save: 'circle', evaluate: 'square', end: 'star'};
 
@@ -69,7 +70,8 @@ function layoutOf(isLog, extra) {
 
 // Restarts and bad numbers stand as lines through every chart.
 function marksOfRestarts() {
-  const kinds = {restart: '--warning', not_finite: '--bad', fault: '--bad'};
+  const kinds = {restart: '--warning', rewind: '--warning',
+    not_finite: '--bad', fault: '--bad'};
   return data.events.filter(e => kinds[e.kind]).slice(0, 60).map(e => {
     const x = view.axis === 'step' ? e.step : hours(e.step);
     return {type: 'line', xref: 'x', yref: 'paper', x0: x, x1: x, y0: 0, y1: 1,
@@ -157,7 +159,7 @@ function drawTimeline() {
   const kinds = Object.keys(data.kinds).filter(
     kind => data.events.some(e => e.kind === kind));
   const bad = ['not_finite', 'fault'];
-  const odd = ['gap', 'restart', 'spike'];
+  const odd = ['gap', 'restart', 'rewind', 'skip', 'spike'];
   const traces = kinds.map((kind, i) => {
     const mine = data.events.filter(e => e.kind === kind);
     let colour = colours()[i % colours().length];
