@@ -60,6 +60,12 @@ COMMANDS = {
         takes_program_name=True,
         summary='compile the training step of gin files, and train nothing',
     ),
+    'plan': Command(
+        module='t5wild.planner.plan',
+        function='run',
+        takes_program_name=True,
+        summary='say how to spread a recipe over a machine, before renting it',
+    ),
     'eval': Command(
         module='t5wild.eval',
         function='run',

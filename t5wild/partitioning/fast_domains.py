@@ -88,10 +88,13 @@ def _message(
   speeds = ''
   if chip and chip.link_bytes_per_second and chip.network_bytes_per_second:
     fast = chip.link_bytes_per_second * min(chip.num_links, 2)
-    ratio = fast / chip.network_bytes_per_second
+    # A ring goes through the ports of all members that a domain has.
+    members = max(1, sizes[axis] // count)
+    slow = min(fast, members * chip.network_bytes_per_second)
     speeds = (
-        f' ({chip.network_bytes_per_second / 1e9:g} GB/s of a device in place '
-        f'of {fast / 1e9:g}: each byte takes {ratio:.0f} times as long)'
+        f' ({slow / 1e9:g} GB/s in place of {fast / 1e9:g}: a byte takes '
+        f'{fast / slow:.1f} times as long, and every sum the latency of the '
+        'network)'
     )
   kind = 'hosts' if device.platform == 'gpu' else 'slices'
   return (

@@ -105,6 +105,31 @@ def compile_recipe(
     )
 
 
+def describe_splits(
+    arguments: Sequence[str], topology: topologies.Topology
+) -> Mapping[str, Any]:
+  """The recipe's facts and the bytes of each split; nothing is compiled.
+
+  Virtual CPUs stand in for the devices, so that no other compiler is needed.
+
+  Raises:
+    RefusedError: the recipe is wrong.
+    CompilerEndedError: the process ended.
+  """
+  cpus = topologies.parse(f'cpu:{topology.num_devices}')
+  request = Request(arguments=arguments, topology=cpus)
+  with tempfile.TemporaryDirectory(prefix='t5wild-plan-') as folder:
+    job = pathlib.Path(folder, 'job.json')
+    job.write_text(json.dumps({
+        'arguments': list(arguments),
+        'topology': cpus.name,
+        'plan_for': topology.name,
+        'out': folder,
+    }))
+    _run(job, request, environment.variables(cpus, os.environ))
+    return json.loads(pathlib.Path(folder, 'splits.json').read_text())
+
+
 def _run(
     job: pathlib.Path, request: Request, variables: Mapping[str, str]
 ) -> None:

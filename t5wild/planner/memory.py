@@ -184,6 +184,10 @@ class _Layer:
       total += _MASK * blocks * self._tokens * self._wide
     return total
 
+  def all_arrays(self) -> float:
+    """Bytes of all arrays that a forward pass makes."""
+    return self._everything()
+
   def kept(self) -> float:
     """What stays in memory from the forward to the backward pass."""
     width = self._step.activation_bytes
@@ -233,6 +237,20 @@ def _loss_bytes(step: StepShape) -> float:
   table = vocab * shape.emb_dim
   gathers = step.parameters_are_sharded and step.axis('data') > 1
   return scores + (step.activation_bytes * table if gathers else 0.0)
+
+
+def activation_bytes(step: StepShape) -> float:
+  """Bytes that a microbatch's forward pass writes on a device, kept or not."""
+  shape = step.model
+  encoder = _Layer(step, is_decoder=False).all_arrays()
+  decoder = _Layer(step, is_decoder=True).all_arrays()
+  scores = step.rows * step.target_length * shape.vocab_size
+  scores *= step.activation_bytes / step.axis('model')
+  return (
+      shape.num_encoder_layers * encoder
+      + shape.num_decoder_layers * decoder
+      + scores
+  )
 
 
 def step_flops(step: StepShape) -> float:

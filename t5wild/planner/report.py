@@ -5,6 +5,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import json
+import math
 import pathlib
 from typing import Any
 
@@ -198,21 +199,22 @@ def slow_network_lines(
 ) -> list[str]:
   """What crosses hosts or slices, and a warning where a fast axis does.
 
-  Seconds are the least there can be: a device's bytes over its share of the
-  network, without latency or congestion.
+  Seconds are the least there can be: without latency or congestion, and with
+  the ports of all members that a group has in one host at work.
   """
   crossing = recipe['crossing_axes']
   over = [each for each in found if set(each['axes']) & set(crossing)]
   if not over or topology.chip is None:
     return []
   lines = [f'  of that between {_domains(topology)}: '
-           f'{_cost(over, topology)}']
+           f'{_cost(over, crossing, topology)}']
   for axis in fast_domains.FAST_AXES:
     of_axis = [each for each in over if axis in each['axes']]
     if axis in crossing and of_axis:
       lines.append(
           f'  WARNING: the {axis} axis spans {crossing[axis]} '
-          f'{_domains(topology)}; that costs {_cost(of_axis, topology)}. Make '
+          f'{_domains(topology)}; that costs '
+          f'{_cost(of_axis, crossing, topology)}. Make '
           f'it at most {topology.devices_of_fast_domain}.'
       )
   return lines
@@ -223,10 +225,17 @@ def _domains(topology: topologies.Topology) -> str:
 
 
 def _cost(
-    traffic: Sequence[Mapping[str, Any]], topology: topologies.Topology
+    traffic: Sequence[Mapping[str, Any]],
+    crossing: Mapping[str, int],
+    topology: topologies.Topology,
 ) -> str:
-  total = sum(each['bytes'] for each in traffic)
-  seconds = total / topology.chip.network_bytes_per_second
+  total, seconds = 0, 0.0
+  for each in traffic:
+    hosts = math.prod(crossing.get(axis, 1) for axis in each['axes'])
+    members = max(1, each['group_size'] // hosts)
+    speed = members * topology.chip.network_bytes_per_second
+    total += each['bytes']
+    seconds += each['bytes'] * (hosts - 1) / hosts / speed
   return f'{_gib(total)} of a device, {seconds:.3g} s or more'
 
 

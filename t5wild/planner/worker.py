@@ -9,6 +9,7 @@ when it is done, so that what was found before an end remains.
 """
 
 from collections.abc import Mapping, Sequence
+import dataclasses
 import importlib
 import json
 import pathlib
@@ -25,6 +26,7 @@ from t5wild import command_line
 from t5wild import exit_codes
 from t5wild.partitioning import devices as devices_lib
 from t5wild.partitioning import fast_domains
+from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.planner import collectives
 from t5wild.planner import described
 from t5wild.planner import for_topology
@@ -32,6 +34,7 @@ from t5wild.planner import formulas
 from t5wild.planner import hlo
 from t5wild.planner import kernels
 from t5wild.planner import recipe as recipe_lib
+from t5wild.planner import search
 from t5wild.planner import topologies
 from t5wild.trainer import model_info
 
@@ -50,6 +53,10 @@ def main(argv: Sequence[str]) -> int:
   out = pathlib.Path(job['out'])
   try:
     recipe = _read_recipe(job['arguments'])
+    if 'plan_for' in job:
+      found = describe_splits(recipe, topologies.parse(job['plan_for']))
+      _write(out / 'splits.json', found)
+      return exit_codes.DONE.code
     with devices_lib.described(described.devices_of(topology)):
       facts = describe(recipe)
       _write(out / 'recipe.json', facts)
@@ -77,6 +84,49 @@ def _read_recipe(arguments: Sequence[str]) -> recipe_lib.Recipe:
   return recipe_lib.read(**functions)
 
 
+def describe_splits(
+    recipe: recipe_lib.Recipe, topology: topologies.Topology
+) -> dict[str, Any]:
+  """The recipe's facts, and the bytes of a device by kind for each split.
+
+  Args:
+    recipe: its own mesh does not matter.
+    topology: the machine, of as many devices as there are virtual CPUs here.
+
+  Raises:
+    ValueError: the network does not tell its sizes.
+  """
+  devices = jax.devices()
+  with devices_lib.described(devices[:1]):
+    whole = dataclasses.replace(
+        recipe,
+        partitioner=partitioner_lib.PjitPartitioner(mesh_shape={'data': 1}),
+    )
+    facts = describe(whole)
+    state = whole.states.global_train_state_shape
+  if 'shape' not in facts:
+    raise ValueError(
+        f'The network {type(recipe.model.module).__name__} does not tell its '
+        'sizes.\n'
+        'Expected one of t5wild.networks, whose config the arithmetic reads.\n'
+        'Use t5wild precompile --topology, which compiles any network.'
+    )
+  sizes = []
+  for split in search.splits(
+      topology,
+      num_heads=facts['shape']['num_heads'],
+      batch=facts['batch']['decoder_target_tokens'][0],
+  ):
+    partitioner = partitioner_lib.PjitPartitioner(
+        mesh_shape=split.mesh,
+        activation_partitioning_dims=split.activation_dims,
+        parameter_partitioning_dims=split.parameter_dims,
+    )
+    info = model_info.describe_state(state, partitioner)
+    sizes.append({'split': vars(split), 'bytes': info.bytes_by_kind()})
+  return {'recipe': facts, 'splits': sizes}
+
+
 def describe(recipe: recipe_lib.Recipe) -> dict[str, Any]:
   """What follows from the recipe before anything is compiled."""
   info = model_info.describe(recipe.states, recipe.partitioner)
@@ -97,6 +147,7 @@ def describe(recipe: recipe_lib.Recipe) -> dict[str, Any]:
       'remat_policy': getattr(config, 'remat_policy', None),
       'scan_layers': getattr(config, 'scan_layers', None),
       'model_flops': None,
+      'config': type(config).__name__,
   }
   cost = model_info.step_cost(recipe.model, shapes)
   if cost is not None:

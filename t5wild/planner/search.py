@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to spread a recipe over a machine, predicted and ranked; no JAX."""
+
+from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+from t5wild.planner import memory
+from t5wild.planner import remedies
+from t5wild.planner import timing
+from t5wild.planner import topologies
+
+_AXES = ('replica', 'data', 'model', 'sequence', 'expert')
+_MODEL_SIZES = (1, 2, 4, 8)
+_MICROBATCHES = (1, 2, 4, 8, 16, 32)
+# How far predictions of memory were from the compilers' (docs/scale.md).
+MARGIN = 1.25
+ACTIVATION_BYTES = {'bfloat16': 2, 'float16': 2, 'float32': 4}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Split:
+  """How state and activations lie on the machine.
+
+  Attributes:
+    replica: copies of what is sharded over `data`.
+    data: size of the data axis.
+    model: size of the model axis.
+    parameter_dims: `parameter_partitioning_dims`.
+    activation_dims: `activation_partitioning_dims`.
+  """
+
+  replica: int
+  data: int
+  model: int
+  parameter_dims: int
+  activation_dims: int
+
+  @property
+  def mesh(self) -> dict[str, int]:
+    """Axis -> size, of every axis."""
+    sizes = dict.fromkeys(_AXES, 1)
+    return sizes | {
+        'replica': self.replica, 'data': self.data, 'model': self.model
+    }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Candidate:
+  """A way to train, and what is predicted of it.
+
+  Attributes:
+    split: over the machine.
+    step: everything that the predictions follow from.
+    dtype: of the activations.
+    memory: predicted bytes of a device.
+    time: predicted seconds.
+    fits: whether the memory suffices with `MARGIN` to spare.
+  """
+
+  split: Split
+  step: memory.StepShape
+  dtype: str
+  memory: memory.Estimate
+  time: timing.StepTime
+  fits: bool
+
+  @property
+  def typical_seconds(self) -> float:
+    """Between best and worst."""
+    return math.sqrt(self.time.best * self.time.worst)
+
+
+def splits(
+    topology: topologies.Topology, *, num_heads: int, batch: int
+) -> Iterator[Split]:
+  """Every split that is worth a look.
+
+  The model axis stays within a fast domain and divides the heads; rows divide
+  over replica x data; replicas are as many as there are domains, or fewer.
+  """
+  devices = topology.num_devices
+  domain = topology.devices_of_fast_domain
+  models = [
+      model
+      for model in _MODEL_SIZES
+      if domain % model == 0
+      and num_heads % model == 0
+      and batch % (devices // model) == 0
+  ]
+  for model, replica, parameter_dims, activation_dims in itertools.product(
+      models, _divisors(devices // domain), (1, 2), (1, 2)
+  ):
+    is_same_as_more_data = replica > 1 and parameter_dims == 1
+    if is_same_as_more_data or (activation_dims == 2 and model == 1):
+      continue
+    yield Split(
+        replica=replica,
+        data=devices // model // replica,
+        model=model,
+        parameter_dims=parameter_dims,
+        activation_dims=activation_dims,
+    )
+
+
+def _divisors(number: int) -> list[int]:
+  return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def candidates(
+    facts: Mapping[str, Any],
+    topology: topologies.Topology,
+    *,
+    sizes_of: Mapping[Split, Mapping[str, int]],
+    dtypes: Sequence[str],
+) -> list[Candidate]:
+  """Every way with its predictions, the fastest that fits first.
+
+  Args:
+    facts: of the recipe.
+    topology: the machine.
+    sizes_of: split -> bytes of a device by kind, counted.
+    dtypes: types of the activations to try.
+  """
+  given = remedies.step_shape_of(facts)
+  found = [
+      _candidate(facts, topology, given, split, sizes, policy, parts, dtype)
+      for split, sizes in sizes_of.items()
+      for policy in memory.REMAT_POLICIES
+      for parts in _MICROBATCHES
+      if given.batch % (parts * split.replica * split.data) == 0
+      for dtype in dtypes
+  ]
+  return sorted(found, key=_rank)
+
+
+def _rank(candidate: Candidate) -> tuple[Any, ...]:
+  """Fastest first; of equals the one with more memory to spare."""
+  if not candidate.fits:
+    return (True, candidate.memory.peak)
+  return (False, candidate.typical_seconds, candidate.memory.peak)
+
+
+def _candidate(
+    facts, topology, given, split, sizes, policy, parts, dtype
+) -> Candidate:
+  step = dataclasses.replace(
+      given,
+      mesh=split.mesh,
+      remat_policy=policy,
+      num_microbatches=parts,
+      activation_bytes=ACTIVATION_BYTES[dtype],
+      parameters_are_sharded=split.parameter_dims == 2,
+      activations_are_2d=split.activation_dims == 2,
+  )
+  state = sizes['parameters'] + sizes['optimizer state']
+  needed = memory.estimate(
+      step,
+      state_bytes=state,
+      gradient_bytes=sizes['gradients (float32)'],
+  )
+  return Candidate(
+      split=split,
+      step=step,
+      dtype=dtype,
+      memory=needed,
+      time=timing.estimate(
+          step,
+          topology,
+          dtype=dtype,
+          num_parameters=facts['num_parameters'],
+          state_bytes=state,
+      ),
+      fits=needed.peak * MARGIN <= topology.chip.memory_bytes,
+  )
+
+
+def dtype_of(facts: Mapping[str, Any]) -> str:
+  """The recipe's type of activations, as the table of chips names it."""
+  for dtype in ACTIVATION_BYTES:
+    if dtype in facts['dtype']:
+      return dtype
+  return 'float32'
+
+
+def gin_text(candidate: Candidate, *, config: str, head: str) -> str:
+  """The gin file that trains so, to be given after the recipe.
+
+  Args:
+    candidate: the way.
+    config: the network's configuration class: 'T5Config', ...
+    head: comment lines.
+  """
+  split = candidate.split
+  mesh = {axis: n for axis, n in split.mesh.items() if n > 1} or {'data': 1}
+  module = 'transformer' if config == 'T5Config' else 'decoder_only'
+  parts = candidate.step.num_microbatches
+  return '\n'.join([
+      *(f'# {line}'.rstrip() for line in head.splitlines()),
+      'from __gin__ import dynamic_registration',
+      '',
+      'from t5wild import partitioning',
+      'from t5wild import trainer',
+      f'from t5wild.networks import {module}',
+      '',
+      f'partitioning.PjitPartitioner.mesh_shape = {mesh}',
+      'partitioning.standard_logical_axis_rules:',
+      f'  parameter_partitioning_dims = {split.parameter_dims}',
+      f'  activation_partitioning_dims = {split.activation_dims}',
+      f'trainer.Trainer.num_microbatches = {parts if parts > 1 else None}',
+      f'{module}.{config}.remat_policy = {candidate.step.remat_policy!r}',
+      f'{module}.{config}.dtype = {candidate.dtype!r}',
+      '',
+  ])

@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The search for how to spread a recipe, and its predictions of time."""
+
+import dataclasses
+import json
+import pathlib
+
+from absl.testing import flagsaver
+import gin
+import pytest
+
+from t5wild import exit_codes
+from t5wild.planner import compile as compile_lib
+from t5wild.planner import environment
+from t5wild.planner import memory
+from t5wild.planner import plan
+from t5wild.planner import remedies
+from t5wild.planner import search
+from t5wild.planner import timing
+from t5wild.planner import topologies
+
+_CELLS = json.loads(
+    pathlib.Path(__file__).with_name('compiled_cells.json').read_text()
+)
+_XXL = next(c for c in _CELLS if c['cell'] == 't5_1_1/xxl@h100:32x8')['recipe']
+_FACTS = {**_XXL, 'config': 'T5Config'}
+_POD = topologies.parse('h100:64')
+_RECIPE = ('--gin_file=models/t5_1_1/tiny.gin', '--gin_file=runs/pretrain.gin')
+
+
+@pytest.fixture(autouse=True)
+def _flags_of_one_run():
+  plan.define_flags()
+  with flagsaver.flagsaver():
+    yield
+
+
+def _sizes(split):
+  """Bytes as the rules would have them, for 11 billion parameters."""
+  ways = split.model * (split.data if split.parameter_dims == 2 else 1)
+  parameters = 4 * _FACTS['num_parameters'] // ways
+  return {
+      'parameters': parameters,
+      'optimizer state': parameters // 16,
+      'gradients (float32)': parameters,
+  }
+
+
+def _found(topology=_POD, dtypes=('bfloat16',), **changes):
+  facts = {**_FACTS, **changes}
+  splits = search.splits(topology, num_heads=64, batch=2048)
+  return search.candidates(
+      facts,
+      topology,
+      sizes_of={split: _sizes(split) for split in splits},
+      dtypes=dtypes,
+  )
+
+
+def test_every_split_uses_all_devices_and_keeps_model_inside_a_host():
+  splits = list(search.splits(_POD, num_heads=64, batch=2048))
+  assert len(set(splits)) == len(splits)
+  for split in splits:
+    assert split.replica * split.data * split.model == 64
+    assert split.model <= 8
+  assert {s.model for s in splits} == {1, 2, 4, 8}
+  assert {s.parameter_dims for s in splits} == {1, 2}
+
+
+def test_heads_and_rows_that_do_not_divide_leave_splits_out():
+  splits = list(search.splits(_POD, num_heads=6, batch=32))
+  assert {s.model for s in splits} == {2}
+
+
+def test_what_fits_comes_first_and_fastest_first():
+  found = _found()
+  fits = [c.fits for c in found]
+  assert fits == sorted(fits, reverse=True) and any(fits) and not all(fits)
+  times = [c.typical_seconds for c in found if c.fits]
+  assert times == sorted(times)
+  assert all(c.time.best < c.time.worst for c in found)
+
+
+def test_more_remat_less_memory_more_time():
+  by_policy = {
+      c.step.remat_policy: c
+      for c in _found()
+      if (c.split.data, c.split.parameter_dims) == (64, 2)
+      and c.step.num_microbatches == 4
+  }
+  none, minimal, full = (by_policy[p] for p in memory.REMAT_POLICIES)
+  assert none.memory.peak > minimal.memory.peak > full.memory.peak
+  assert none.time.best < minimal.time.best < full.time.best
+
+
+def test_microbatches_gather_parameters_once_more_each():
+  one, two = (
+      next(
+          c for c in _found()
+          if (c.split.data, c.split.parameter_dims) == (64, 2)
+          and c.step.remat_policy == 'full'
+          and c.step.num_microbatches == parts
+      )
+      for parts in (1, 2)
+  )
+  assert two.memory.kept == pytest.approx(one.memory.kept / 2)
+  assert two.time.hideable[1] > 1.8 * one.time.hideable[1]
+
+
+def test_bytes_of_gathering_are_those_that_the_compiler_sends():
+  program = next(
+      c for c in _CELLS if c['cell'] == 't5_1_1/xxl@h100:32x8'
+  )['program']
+  sent = sum(
+      each['bytes']
+      for each in program['collectives']
+      if each['kind'] in ('all-gather', 'reduce-scatter')
+  )
+  # Gathered in bfloat16 for both passes and scattered once.
+  assert sent == pytest.approx(3 * 2 * _FACTS['num_parameters'], rel=0.05)
+
+
+def test_an_axis_that_leaves_its_host_has_the_ports_of_its_members():
+  speed = timing.axis_speed
+  assert speed(_POD, size=8, stride=1) == 450e9
+  assert speed(_POD, size=64, stride=1) == 8 * 50e9
+  assert speed(_POD, size=32, stride=2) == 4 * 50e9
+  assert speed(_POD, size=8, stride=8) == 50e9
+
+
+def test_mfu_is_one_where_a_step_takes_what_its_operations_take():
+  step = remedies.step_shape_of(_FACTS)
+  seconds = _FACTS['model_flops'] / (64 * _POD.chip.peak('bfloat16'))
+  assert timing.mfu(
+      step, _POD, dtype='bfloat16', seconds=seconds
+  ) == pytest.approx(1.0)
+
+
+def test_the_best_is_the_first_that_the_compiler_lets_fit():
+  found = _found()
+  too_large = plan.Confirmed(peak_bytes=99 * 10**9, seconds=1.0)
+  good = plan.Confirmed(peak_bytes=50 * 10**9, seconds=1.0)
+  assert plan.best_of(found, {}, _POD) is found[0]
+  assert plan.best_of(found, {0: too_large, 1: good}, _POD) is found[1]
+  assert plan.best_of(found, {0: too_large}, _POD) is None
+
+
+def test_the_table_has_money_where_a_price_is_given():
+  shown = plan.text(
+      _found()[:3],
+      {0: plan.Confirmed(peak_bytes=50 * 2**30, seconds=1.0)},
+      {**_FACTS, 'total_steps': 100_000},
+      _POD,
+      price=2.5,
+  )
+  head = next(line for line in shown.splitlines() if 'MFU' in line)
+  assert 'money' in head and 'days' in head
+  assert '50.0' in shown
+
+
+def test_the_winner_is_a_gin_file_that_binds_what_was_chosen():
+  candidate = dataclasses.replace(
+      _found()[0], split=search.Split(
+          replica=2, data=16, model=2, parameter_dims=2, activation_dims=1
+      )
+  )
+  text = search.gin_text(candidate, config='T5Config', head='One.\nTwo.')
+  assert text.startswith('# One.\n# Two.\n')
+  gin.clear_config()
+  try:
+    gin.parse_config(text)
+    query = gin.query_parameter
+    assert query('partitioning.PjitPartitioner.mesh_shape') == {
+        'replica': 2, 'data': 16, 'model': 2
+    }
+    assert query('transformer.T5Config.remat_policy') == (
+        candidate.step.remat_policy
+    )
+  finally:
+    gin.clear_config()
+
+
+@pytest.mark.parametrize(
+    ('flags', 'told'),
+    [
+        (_RECIPE, '--devices is missing'),
+        (('--devices=h10:8', *_RECIPE), 'unknown kind'),
+        (('--devices=cpu:8', *_RECIPE), 'are CPUs'),
+        (('--devices=h100:8',), '--gin_file is missing'),
+        (('--devices=h100:8', '--confirm=-1', *_RECIPE), '--confirm=-1'),
+        (('--devices=v5e:8', '--dtypes=float8', *_RECIPE), "'float8'"),
+    ],
+)
+def test_bad_flags_are_refused_with_the_mend(flags, told, capsys):
+  assert plan.run(['t5wild plan', *flags]) == exit_codes.BAD_CONFIG.code
+  assert told in capsys.readouterr().err
+
+
+def test_a_missing_compiler_is_answered_before_anything_runs(
+    monkeypatch, capsys
+):
+  monkeypatch.setattr(environment, 'version_of', lambda name: None)
+  code = plan.run(['t5wild plan', '--devices=h100:8', *_RECIPE])
+  assert code == exit_codes.BAD_CONFIG.code
+  told = capsys.readouterr().err
+  assert 'pip install' in told and '--confirm=0' in told
+
+
+def test_the_recipe_is_handed_on_without_the_flags_of_the_plan():
+  assert plan.recipe_arguments([
+      '--devices=h100:8', '--gin_file=a.gin', '--confirm', '0', '--gin.X=1',
+  ]) == ['--gin_file=a.gin', '--gin.X=1']  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_recipe_is_planned_without_its_data_or_any_compiler(tmp_path, capsys):
+  code = plan.run([
+      't5wild plan', *_RECIPE, '--devices=h100:1x4', '--confirm=0',
+      f'--plan_gin={tmp_path}/plan.gin', '--gin.MIXTURE_OR_TASK_NAME=none',
+      "--gin.TASK_FEATURE_LENGTHS={'inputs': 16, 'targets': 8}",
+      '--gin.BATCH_SIZE=16', '--gin.DROPOUT_RATE=0.0',
+      '--gin.TRAIN_STEPS=10', f'--gin.MODEL_DIR={tmp_path}',
+  ])  # fmt: skip
+  shown = capsys.readouterr()
+  assert code == exit_codes.DONE.code, shown.err
+  assert '4 x H100 (h100:1x4)' in shown.out
+  assert 'mesh_shape' in (tmp_path / 'plan.gin').read_text()
+
+
+def test_a_compilers_refusal_is_noted_and_the_next_is_tried(monkeypatch):
+  def refuse(request):
+    raise compile_lib.CompilerEndedError('It ended.\nMore.')
+
+  monkeypatch.setattr(compile_lib, 'compile_recipe', refuse)
+  request = compile_lib.Request(arguments=(), topology=_POD)
+  assert plan._compiled(request).note == 'It ended.'
