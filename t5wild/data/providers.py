@@ -7,6 +7,7 @@ imported when a function here is called, not before.
 """
 
 from collections.abc import Sequence
+import difflib
 import importlib
 import os
 from typing import Any
@@ -56,11 +57,21 @@ def provider_of(cfg: Any) -> Any:
     return seqio.get_mixture_or_task(cfg.mixture_or_task_name)
   except ValueError as error:
     raise ValueError(
-        f'no seqio task or mixture is named {cfg.mixture_or_task_name!r}: '
-        f'expected one that is registered. {error} Import the module that '
-        'registers it (a gin line: import my_package.tasks, in a --gin_file), '
-        'or correct MIXTURE_OR_TASK_NAME (--task where that was given).'
+        f'no seqio task or mixture is named {cfg.mixture_or_task_name!r}'
+        f'{_near(cfg.mixture_or_task_name)}: expected one that is registered. '
+        f'{error} Import the module that registers it (a gin line: import '
+        'my_package.tasks, in a --gin_file), or correct MIXTURE_OR_TASK_NAME '
+        '(--task where that was given).'
     ) from None  # seqio's own words are in it
+
+
+def _near(name: str) -> str:
+  """Names of tasks and mixtures that are much like another."""
+  import seqio
+
+  names = [*seqio.TaskRegistry.names(), *seqio.MixtureRegistry.names()]
+  close = difflib.get_close_matches(name, names, n=3)
+  return f' (did you mean {" or ".join(map(repr, close))}?)' if close else ''
 
 
 def subtasks_of(provider: Any) -> list[Any]:
@@ -83,7 +94,7 @@ def check_split(cfg: Any, *, provider: Any) -> None:
   if cfg.split not in splits:
     raise ValueError(
         f'{provider.name} has no split {cfg.split!r}: expected one of '
-        f'{splits}. Set data.DatasetConfig.split to one of them.'
+        f'{splits}. Set data.DatasetConfig.split (or --split) to one of them.'
     )
 
 

@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The vocabulary by which files are shown, without seqio."""
+
+from t5wild.data import fingerprints
+from t5wild.data import vocabularies
+
+_BYTE_SENTINELS = 125
+_SENTENCEPIECE_SENTINELS = 100
+
+
+def load(
+    path: str | None,
+) -> vocabularies.ByteVocabulary | fingerprints.StoredVocabulary:
+  """A SentencePiece model with T5's sentinels behind it; None for bytes.
+
+  Raises:
+    FileNotFoundError: there is no such model.
+    ValueError: it is none.
+  """
+  if path is None:
+    return vocabularies.ByteVocabulary(_BYTE_SENTINELS)
+  vocabularies.check_sentencepiece_file(path)
+  import sentencepiece
+
+  model = sentencepiece.SentencePieceProcessor(model_file=path)
+  return fingerprints.StoredVocabulary({
+      'kind': 'SentencePiece',
+      'path': path,
+      'fingerprint': fingerprints.of_file(path)[:16],
+      'vocab_size': model.vocab_size() + _SENTENCEPIECE_SENTINELS,
+      'extra_ids': _SENTENCEPIECE_SENTINELS,
+      'eos_id': model.eos_id(),
+      'pad_id': model.pad_id(),
+      'unk_id': model.unk_id(),
+  })

@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens as text: nothing is left out, nothing hides."""
+
+from t5wild.inspecting import token_texts
+from tests.inspecting import subjects
+
+_BYTES = subjects.VOCABULARY
+
+
+def _ids(text):
+  return _BYTES.encode(text)
+
+
+def test_each_kind_of_token_is_told_from_text():
+  tokens = [*_ids('ab'), 383, *_ids('ö'), 2, 1, 0, 900]
+  assert list(token_texts.parts_of(tokens, _BYTES)) == [
+      ('text', 'ab'), ('sentinel', '<0>'), ('text', 'ö'), ('unknown', '<?2>'),
+      ('end', '</s>'), ('padding', '<pad>'), ('unknown', '<?900>'),
+  ]  # fmt: skip
+
+
+def test_half_a_character_is_shown():
+  (part,) = token_texts.parts_of(_ids('ö')[:1], _BYTES)
+  assert part == ('text', '\N{REPLACEMENT CHARACTER}')
+
+
+def test_signs_that_move_or_hide_others_are_made_visible():
+  text = 'a\nb\tc\x00\x1b[31m\u202e\u200b d'
+  shown = token_texts.visible(text)
+  assert shown == 'a↵b⇥c␀␛[31m⟨202E⟩⟨200B⟩ d'
+  assert shown.isprintable()
+  assert token_texts.visible('Grüße, 世界') == 'Grüße, 世界'
+
+
+def test_a_token_alone_has_a_name():
+  names = {3 + 32: '␣', 13: '↵', 3 + 0xC3: 'byte 0xc3', 100: 'a', 383: '<0>'}
+  for token, name in names.items():
+    assert token_texts.name_of(token, _BYTES) == name
