@@ -48,6 +48,7 @@ _EXITS = {
     'save_error': 'the state could not be saved',
     'hang': 'a process hung and was ended',
     'out_of_memory': 'a process had no memory left',
+    'does_not_fit': 'the plan does not fit the machine',
     'device': 'a device failed',
     'data': 'the training data could not be read',
     'file_system': 'the file system failed',
