@@ -10,6 +10,8 @@ from t5wild.trainer import sinks
 
 _TOLD = 0.1  # share of the time from which it is worth telling
 _MOST_NAMED = 3
+# Buffers fill before the first batch: no news, where it is soon over.
+_FIRST_SECONDS = 10.0
 
 
 class SlowData:
@@ -18,6 +20,7 @@ class SlowData:
   def __init__(self):
     """Has warned of nothing yet."""
     self._warned: set[str] = set()
+    self._is_first = True
 
   def record(
       self, step: int, interval: loop.Interval, *, on_loop: float
@@ -29,8 +32,11 @@ class SlowData:
       interval: as the loop measured it.
       on_loop: seconds of it outside of evaluation and saves.
     """
-    share = interval.data_wait_seconds / max(on_loop, 1e-9)
-    if share < _TOLD:
+    waited = interval.data_wait_seconds
+    share = waited / max(on_loop, 1e-9)
+    is_start = self._is_first and waited < _FIRST_SECONDS
+    self._is_first = False
+    if share < _TOLD or is_start:
       return {}
     share = min(share, 1.0)
     words = names_of(interval.data_waits)

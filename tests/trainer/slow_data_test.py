@@ -17,6 +17,13 @@ _WAITS = {
 }
 
 
+def _begun() -> slow_data.SlowData:
+  """Past the first interval."""
+  slow = slow_data.SlowData()
+  slow.record(0, _interval(waited=0.0), on_loop=10.0)
+  return slow
+
+
 def _interval(*, waited: float, waits=None) -> loop.Interval:
   return loop.Interval(
       metrics={},
@@ -31,7 +38,7 @@ def _interval(*, waited: float, waits=None) -> loop.Interval:
 
 
 def test_what_was_waited_for_is_named_with_its_part(caplog):
-  found = slow_data.SlowData().record(
+  found = _begun().record(
       20, _interval(waited=4.0, waits=_WAITS), on_loop=10.0
   )
   share, _, words = found[sinks.DATA_WAIT_SHARE]
@@ -43,7 +50,7 @@ def test_what_was_waited_for_is_named_with_its_part(caplog):
 
 
 def test_each_name_is_warned_of_once(caplog):
-  slow = slow_data.SlowData()
+  slow = _begun()
   for step in range(5):
     slow.record(step, _interval(waited=4.0, waits=_WAITS), on_loop=10.0)
   slow.record(9, _interval(waited=4.0, waits={'b': 4.0}), on_loop=10.0)
@@ -51,13 +58,21 @@ def test_each_name_is_warned_of_once(caplog):
 
 
 def test_a_quick_source_is_not_told_of(caplog):
-  slow = slow_data.SlowData()
+  slow = _begun()
   assert not slow.record(1, _interval(waited=0.5, waits=_WAITS), on_loop=10.0)
   assert not caplog.records
 
 
+def test_buffers_that_fill_at_the_start_are_told_of_where_it_takes_long(caplog):
+  short, long = (slow_data.SlowData() for _ in range(2))
+  assert not short.record(1, _interval(waited=5.0, waits=_WAITS), on_loop=6.0)
+  assert not caplog.records
+  assert long.record(1, _interval(waited=50.0, waits=_WAITS), on_loop=60.0)
+  assert '/slow/a.txt' in caplog.text
+
+
 def test_a_feed_that_tells_nothing_is_told_of_without_a_name(caplog):
-  found = slow_data.SlowData().record(1, _interval(waited=5.0), on_loop=10.0)
+  found = _begun().record(1, _interval(waited=5.0), on_loop=10.0)
   assert found[sinks.DATA_WAIT_SHARE] == (0.5, '', '')
 
 
