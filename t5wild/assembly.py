@@ -17,12 +17,15 @@ from t5wild import run_dir as run_dir_lib
 from t5wild import run_ends
 from t5wild import training_checks
 from t5wild import training_data
+from t5wild import training_description
 from t5wild import training_evaluators
+from t5wild import training_past
 from t5wild import training_plan
+from t5wild import training_rewinds
 from t5wild import training_saves
 from t5wild.checkpoints import initialize
 from t5wild.data import device_feed
-from t5wild.partitioning import distributed
+from t5wild.data import passing_over
 from t5wild.trainer import action_checks
 from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import agreement
@@ -37,7 +40,7 @@ from t5wild.trainer import preemption
 from t5wild.trainer import recall
 from t5wild.trainer import run_actions
 from t5wild.trainer import run_sinks
-from t5wild.vitals import environment
+from t5wild.trainer import step_watch
 from t5wild.vitals import time_ledgers
 
 
@@ -99,8 +102,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     with ledger.span('startup'), training_plan.as_bad_plan():
       opened = _Session(
           plan, data, trainer, ledger,
-          train_state_axes=states.train_state_axes, initial=initial,
-          watchdog=watchdog,
+          states=states, initial=initial, watchdog=watchdog,
       )  # fmt: skip
     with contextlib.closing(opened) as session:
       with ledger.span('startup'):
@@ -168,7 +170,7 @@ class _Session:
       trainer,
       ledger,
       *,
-      train_state_axes,
+      states: initializer.TrainStateInitializer,
       initial: initialize.InitialState,
       watchdog: Any,
   ):
@@ -176,7 +178,7 @@ class _Session:
     self._plan = plan
     self._data = data
     self._trainer = trainer
-    self._train_state_axes = train_state_axes
+    self._states = states
     self._ledger = ledger
     self._first_step = initial.step
     self._watchdog = watchdog
@@ -206,20 +208,30 @@ class _Session:
         host=jax.process_index(),
         cost=model_info.step_cost(plan.model, data.input_shapes),
     )
-    self._feed = device_feed.DeviceFeed(
-        data.reader, to_device=plan.partitioner.global_batch
+    self._reader = passing_over.PassingReader(
+        data.reader, plan.answers.passed_over_batches, step=initial.step
     )
+    self._open_feed()
     self._saves = training_saves.TrainingSaves(
         plan,
         trainer=trainer,
         metrics=self._metrics,
-        dataset_state=self._feed.state_at,
+        dataset_state=lambda: self._feed.state_at(),
         first_step=initial.step,
     )
+    self._rewinds = training_rewinds.Rewinds(
+        plan, data, saves=self._saves, reader=self._reader
+    )
+    self._watch = self._rewinds.make_watch(trainer, step=initial.step)
     self._checks = training_checks.open_checks(
         plan, trainer=trainer, saves=self._saves, metrics=self._metrics,
         first_step=initial.step,
     )  # fmt: skip
+
+  def _open_feed(self) -> None:
+    self._feed = device_feed.DeviceFeed(
+        self._reader, to_device=self._plan.partitioner.global_batch
+    )
 
   def _check_actions(self) -> None:
     tasks = {actions_lib.ActionMode.TRAIN: [action_checks.TRAIN_TASK]}
@@ -230,27 +242,16 @@ class _Session:
 
   def write_description(self, info) -> None:
     """Leaves model-info.txt and the operative config in the run directory."""
-    self._metrics.write_scalars(
-        self._first_step,
-        {'data/position_is_exact': float(self._data.position_is_exact)},
-    )
-    if jax.process_index() == 0:
-      model_info.write(info, self._run_dir)
-      environment.write(
-          self._run_dir,
-          devices=[device.device_kind for device in jax.devices()],
-          num_processes=jax.process_count(),
-      )
-      if self._plan.summarize_config_fn is not None:
-        self._plan.summarize_config_fn(
-            self._plan.model_dir, self._metrics, self._first_step
-        )
+    training_description.write(
+        self._plan, self._data, info,
+        metrics=self._metrics, step=self._first_step,
+    )  # fmt: skip
 
   def fit(self, ahead: compile_ahead.CompileAhead) -> int:
     """Runs the loop with the step compiled ahead; returns the last step."""
     evaluators = training_evaluators.make_evaluators(
         self._plan, self._data, trainer=self._trainer, sinks=self._sinks,
-        train_state_axes=self._train_state_axes,
+        train_state_axes=self._states.train_state_axes,
         on_late_metrics=self._saves.report_late_metrics,
     )  # fmt: skip
     profiler = self._plan.profiler_cls(self._sinks.run_dir.profile)
@@ -263,6 +264,7 @@ class _Session:
         profiler=profiler,
         on_step=self._after_step,
     )
+    actions.watch = self._watch
     with (
         preemption.StopSignal() as stop_signal,
         contextlib.closing(profiler),
@@ -278,6 +280,7 @@ class _Session:
 
   def _after_step(self, step: int) -> None:
     self._watchdog.beat(step)
+    self._rewinds.after_step(step, self._feed.state_at())
     self._checks.after_step(step)
     if self._saves.fast_is_due(step):
       with self._ledger.span('save'):
@@ -307,6 +310,20 @@ class _Session:
         actions.save(0)
     profiler.at_step(self._first_step)
     try:
+      last = None
+      while last is None:
+        last = self._train_on(actions, stop_signal)
+    except preemption.Preempted as stop:
+      with self._ledger.span('finish'):
+        self._saves.make_sure(stop.step)
+      self._checks.finish(stop.step)
+      raise
+    self._checks.finish(last)
+    return last
+
+  def _train_on(self, actions, stop_signal) -> int | None:
+    """Trains to the end, or until the run is rewound; then None."""
+    try:
       last = loop.run(
           step_fn=self._checks.seeing(self._trainer.train_step),
           feed=self._feed,
@@ -317,47 +334,42 @@ class _Session:
           ledger=self._ledger,
           gc_period=self._plan.gc_period,
       )
-    except preemption.Preempted as stop:
-      with self._ledger.span('finish'):
-        self._saves.make_sure(stop.step)
-      self._checks.finish(stop.step)
-      raise
-    actions.finish(last)
-    self._checks.finish(last)
-    return last
+      actions.finish(last)
+      return last
+    except step_watch.RewindAsked as asked:
+      with self._ledger.span('restore'):
+        self._rewind(asked, actions)
+      return None
+
+  def _rewind(self, asked: step_watch.RewindAsked, actions) -> None:
+    """Puts data, state and all that counts steps back to a checkpoint."""
+    self._feed.close()
+    self._first_step = self._rewinds.go_back(
+        asked, states=self._states, trainer=self._trainer, watch=self._watch
+    )
+    self._is_resumed = True
+    self._open_feed()
+    self._metrics.flush()
+    actions.go_back()
+    actions.recall(self._read_past(), self._first_step)
 
   def _read_past(self) -> recall.Past | None:
-    """What this run recorded until its checkpoint; on process 0 only."""
-    if jax.process_index() != 0:
-      return None
-    names = recall.recalled_names(self._user_actions)
-    if not self._is_resumed:
-      return recall.Past((), last_step=self._first_step, names=names)
-    return recall.Past.read(
+    return training_past.read(
         self._sinks.run_dir.metrics_jsonl,
-        last_step=self._first_step,
-        names=names,
+        actions=self._user_actions,
+        step=self._first_step,
+        is_resumed=self._is_resumed,
     )
 
   def _must_evaluate_first(self, past: recall.Past | None) -> bool:
-    """Whether the first state's evaluation is asked for and not done yet.
-
-    A run killed between a save and the end of the evaluation that follows makes
-    up for it: the state is the same.
-    """
-    wished = self._plan.run_eval_before_training
-    if not self._is_resumed:
-      return wished and self._data.is_evaluated
-    at_start = self._first_step == 0
-    due = self._data.is_evaluated and (
-        wished if at_start else self._cadence.due(self._first_step).evaluate
+    return training_past.must_evaluate_first(
+        past,
+        self._data,
+        wished=self._plan.run_eval_before_training,
+        is_due=self._cadence.due(self._first_step).evaluate,
+        step=self._first_step,
+        is_resumed=self._is_resumed,
     )
-    is_missing = past is not None and not all(
-        past.has_evaluation(f'{recall.COLLECTIONS[mode]}/{task}')
-        for mode, tasks in self._data.evaluated_tasks.items()
-        for task in tasks
-    )
-    return distributed.meet('first evaluation', value=due and is_missing)[0]
 
   def _compile(self, ahead: compile_ahead.CompileAhead) -> None:
     if self._first_step >= self._total_steps:
@@ -379,6 +391,7 @@ class _Session:
     """Waits for savers and writers, whatever ended the run."""
     with self._ledger.span('finish'):
       self._feed.close()
+      self._rewinds.close()
       self._saves.close()
       self._metrics.close()
     self._sinks.close(self._ledger, step=int(self._trainer.train_state.step))

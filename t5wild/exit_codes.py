@@ -88,6 +88,12 @@ DOES_NOT_FIT = Exit(
     meaning='A program was compiled, and takes more memory than a device has.',
     restart=False,
 )
+UNSTABLE = Exit(
+    code=82,
+    name='unstable',
+    meaning='Loss or gradients left their range, and rewinding did not help.',
+    restart=False,
+)
 
 ALL = (
     DONE,
@@ -100,6 +106,7 @@ ALL = (
     BAD_HARDWARE,
     DISK_FULL,
     DOES_NOT_FIT,
+    UNSTABLE,
 )
 _BY_CODE = {exit_.code: exit_ for exit_ in ALL}
 

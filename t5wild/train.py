@@ -30,11 +30,14 @@ from t5wild.trainer import finite
 from t5wild.trainer import initializer
 from t5wild.trainer import preemption
 from t5wild.trainer import profiling
+from t5wild.trainer import step_watch
+from t5wild.vitals import answers as answers_lib
 from t5wild.vitals import watchdog
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
 _Factory = Callable[..., Any]
+_Check = Callable[..., None]
 # Errors that say all there is to say, and how the process ends.
 _ENDS = {
     manager.StateNotSavedError: exit_codes.DISK_FULL,
@@ -42,6 +45,7 @@ _ENDS = {
     # The process that holds the device is the one to leave out.
     corruption_checks.CorruptPeerError: exit_codes.LOST_PEER,
     corruption_checks.SilentCorruptionError: exit_codes.BAD_HARDWARE,
+    step_watch.UnstableError: exit_codes.UNSTABLE,
 }
 
 
@@ -71,12 +75,11 @@ def train(  # noqa: PLR0913 -- T5X's signature
     run_eval_before_training: bool = False,
     train_state_initializer_cls: _Factory = initializer.TrainStateInitializer,
     use_orbax: bool = True,
-    verify_matching_vocabs_fn: Callable[
-        ..., None
-    ] | None = datasets.verify_matching_vocabs,
+    verify_matching_vocabs_fn: _Check | None = datasets.verify_matching_vocabs,
     gc_period: int = 0,
     profiler_cls: Callable[..., Any] = profiling.StepProfiler,
     watchdog_cls: Callable[..., Any] = watchdog.Watchdog,
+    answers: answers_lib.Answers | None = None,
     corruption_cls: Callable[..., Any] | None = None,
     sinks: Sequence[Any] | None = None,
     dry_run: bool = False,
@@ -115,6 +118,7 @@ def train(  # noqa: PLR0913 -- T5X's signature
     gc_period: Updates between collections of garbage; 0 leaves it to Python.
     profiler_cls: `@profiling.StepProfiler`: its arguments choose the steps.
     watchdog_cls: `@watchdog.Watchdog`: its arguments say what counts as hung.
+    answers: `@answers.Answers()`: what is done about spikes; None: it is told.
     sinks: Services for records besides, as `[@wandb_sink.WandbSink()]`.
     corruption_cls: `@corruption_checks.CorruptionChecks`; None: no checks.
     dry_run: Print what would be trained, and train nothing.

@@ -12,6 +12,7 @@ from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
+from t5wild.vitals import answers as answers_lib
 from t5wild.vitals.services import service as service_lib
 
 # T5X's recipes say 0 where we say None.
@@ -86,6 +87,7 @@ class TrainingPlan:
   gc_period: int
   profiler_cls: Callable[..., Any]
   watchdog_cls: Callable[..., Any]
+  answers: answers_lib.Answers | None
   corruption_cls: Callable[..., Any] | None
   sinks: Sequence[Any] | None
   dry_run: bool
@@ -117,6 +119,26 @@ class TrainingPlan:
     actions_lib.parse_modes(self.actions)
     for each in self.sinks or ():
       service_lib.described(each)
+    self._check_answers()
+
+  def _check_answers(self) -> None:
+    """Refuses a rewind of a run that has nothing to go back to."""
+    answers = self.answers or answers_lib.Answers()
+    if not isinstance(answers, answers_lib.Answers):
+      raise ValueError(
+          f'answers is {answers!r}, expected an Answers, or None: in gin write '
+          'train_script.train.answers = @answers.Answers() with parentheses'
+      )
+    object.__setattr__(self, 'answers', answers)
+    save = self.checkpoint_cfg.save if answers.may_rewind else None
+    if answers.may_rewind and (save is None or not save.save_dataset):
+      kept = 'nothing' if save is None else 'no position of the data'
+      raise ValueError(
+          f"answers.Answers says 'rewind', and the run saves {kept}, expected "
+          'checkpoints with the position of the data to go back to: set '
+          'checkpoints.SaveCheckpointConfig.period and save_dataset = True, or '
+          "answer 'go_on' or 'stop'"
+      )
 
   def trains_after(self, step: int) -> bool:
     """Whether a run that goes on from a step has anything left to do."""

@@ -8,6 +8,9 @@ from typing import Any
 import jax
 
 from t5wild import training_plan
+from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import initialize
 from t5wild.checkpoints import manager as checkpoint_manager
 from t5wild.checkpoints import run_stores
 from t5wild.data import ledger
@@ -68,6 +71,72 @@ class TrainingSaves:
       state = self._dataset_state()
       self._manager.save(step, self._trainer.train_state, dataset_state=state)
       self._note(step, state)
+
+  def note_position(
+      self, step: int, position: Mapping[str, Any] | None
+  ) -> None:
+    """Notes where the data stand after a step, other than one might think."""
+    self._note(step, position)
+
+  def promote(self, step: int, *, last_fault: int, after: int) -> None:
+    """Makes checkpoints healthy that so many good steps followed; cheap.
+
+    Args:
+      step: Up to which steps are known to be good.
+      last_fault: Newest step before it that was not.
+      after: How many good steps it takes.
+    """
+    if self._manager is None:
+      return
+    shelf = self._manager.shelf
+    shelf.promote([
+        saved
+        for saved in shelf.in_health(health.CANDIDATE)
+        if step - max(saved, last_fault) >= after
+    ])
+
+  def oldest_step(self) -> int:
+    """The oldest step with a complete checkpoint; 0 without any."""
+    saved = [] if self._manager is None else self._manager.all_steps()
+    return min(saved, default=0)
+
+  def healthy_steps(self) -> list[int]:
+    """Waits for the save under way; returns steps to go back to, in order."""
+    if self._manager is None:
+      return []
+    self._manager.wait()
+    return self._manager.shelf.in_health(health.HEALTHY)
+
+  def restore(self, step: int, *, states: Any) -> Mapping[str, Any]:
+    """Puts the trainer back to a checkpoint; returns where the data stood.
+
+    Args:
+      step: Of a checkpoint.
+      states: Tells the shape and the axes of train states.
+
+    Raises:
+      steps.NotACheckpointError: It holds no position of the data.
+    """
+    self._manager.wait()
+    # There may be no room for two states.
+    for leaf in jax.tree.leaves(self._trainer.train_state):
+      leaf.delete()
+    shape = states.global_train_state_shape
+    state, position = self._manager.restore(
+        step,
+        abstract_state=shape.state_dict(),
+        shardings=initialize.shardings_of(
+            self._plan.partitioner, shape, states.train_state_axes
+        ),
+    )
+    self._trainer.train_state = shape.restore_state(state)
+    if position is None:
+      raise steps.NotACheckpointError(
+          f'the checkpoint of step {step} holds no position of the data, '
+          'expected one to go on from: set checkpoints.SaveCheckpointConfig.'
+          'keep_dataset_checkpoints to None, and start again'
+      )
+    return position
 
   def fast_is_due(self, step: int) -> bool:
     """Whether the fast tier gets the state after a step; cheap."""

@@ -9,6 +9,7 @@ import pytest
 
 from t5wild import training_plan
 from t5wild.checkpoints import configs
+from t5wild.vitals import answers
 
 _GOOD = {
     field.name: None
@@ -87,3 +88,29 @@ def test_a_checkpoint_past_the_end_is_refused_and_nothing_compiles():
   assert not plan.trains_after(9)
   with pytest.raises(ValueError, match='total_steps is 8.*has 9 steps'):
     plan.last_step(9)
+
+
+@pytest.mark.parametrize(
+    ('save', 'told'),
+    [
+        (None, 'saves nothing'),
+        (
+            configs.SaveCheckpointConfig(save_dataset=False),
+            'saves no position of the data',
+        ),
+    ],
+)
+def test_a_rewind_of_a_run_with_nothing_to_go_back_to_is_refused(save, told):
+  changes = {
+      'answers': answers.Answers(loss_spike='rewind'),
+      'checkpoint_cfg': configs.CheckpointConfig(save=save),
+  }
+  with pytest.raises(ValueError, match=rf'(?s){told}, expected.*save_dataset'):
+    training_plan.TrainingPlan(**_GOOD | changes)
+  stops = {'answers': answers.Answers(loss_spike='stop')}
+  training_plan.TrainingPlan(**_GOOD | changes | stops)
+
+
+def test_answers_that_are_none_are_refused():
+  with pytest.raises(ValueError, match='expected an Answers.*parentheses'):
+    training_plan.TrainingPlan(**_GOOD | {'answers': answers.Answers})

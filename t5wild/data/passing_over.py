@@ -69,13 +69,26 @@ class PassingReader:
   Attributes:
     windows: (first, last) of what is passed over, merged.
     passed: what was passed over since the last `load_state_dict`, in order.
+    source: what is read, for messages.
   """
 
   def __init__(
-      self, reader: reader_protocol.Reader, windows: Iterable[Window] = ()
+      self,
+      reader: reader_protocol.Reader,
+      windows: Iterable[Window] = (),
+      *,
+      step: int = 0,
   ):
-    """Wraps a reader, which it owns."""
+    """Wraps a reader, which it owns.
+
+    Args:
+      reader: Gives all batches.
+      windows: (first, last) of batches to pass over.
+      step: Of the run, after which the next batch is trained on.
+    """
     self._reader = reader
+    self.source = getattr(reader, 'source', type(reader).__name__)
+    self._step = step
     self.windows = merged(windows)
     self.passed: list[Passed] = []
     self.element_spec = reader.element_spec
@@ -90,7 +103,14 @@ class PassingReader:
     """Returns the next batch that is in no window."""
     if self.windows:
       self._pass_over()
-    return next(self._reader)
+    batch = next(self._reader)
+    self._step += 1
+    return batch
+
+  def go_to(self, *, step: int) -> None:
+    """Takes that the reader was moved to where it stood after a step."""
+    self._step = step
+    self.passed = []
 
   def add_window(self, first: int, last: int) -> None:
     """Passes over more batches, from the next one asked for on."""
@@ -108,6 +128,8 @@ class PassingReader:
     else:
       for _ in range(count):
         next(self._reader)
+    if hasattr(self._reader, 'start_at'):  # what was passed over is no step
+      self._reader.start_at(self._step)
     self.passed.append(
         Passed(
             first=number,

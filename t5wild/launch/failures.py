@@ -51,6 +51,11 @@ NON_FINITE = Kind(
     meaning='the loss or the parameters are not finite',
     restart=False,
 )
+UNSTABLE = Kind(
+    name='unstable',
+    meaning='loss or gradients left their range, and it was told to stop',
+    restart=False,
+)
 SAVE_ERROR = Kind(
     name='save_error',
     meaning='the state cannot be written: the disk is full or the quota is',
@@ -76,9 +81,9 @@ KILLED = Kind(name='killed', meaning='somebody killed it')
 UNKNOWN = Kind(name='unknown', meaning='nobody foresaw it; see its log')
 
 KINDS = (
-    DONE, PREEMPTED, STOPPED, USER_ERROR, NON_FINITE, SAVE_ERROR, HANG,
-    OUT_OF_MEMORY, DOES_NOT_FIT, DEVICE, DATA, FILE_SYSTEM, PORT, LOST_PEER,
-    KILLED, UNKNOWN,
+    DONE, PREEMPTED, STOPPED, USER_ERROR, NON_FINITE, UNSTABLE, SAVE_ERROR,
+    HANG, OUT_OF_MEMORY, DOES_NOT_FIT, DEVICE, DATA, FILE_SYSTEM, PORT,
+    LOST_PEER, KILLED, UNKNOWN,
 )  # fmt: skip
 
 _BY_CODE = {
@@ -87,6 +92,7 @@ _BY_CODE = {
     exit_codes.PREEMPTED.code: PREEMPTED,
     exit_codes.HUNG.code: HANG,
     exit_codes.NON_FINITE.code: NON_FINITE,
+    exit_codes.UNSTABLE.code: UNSTABLE,
     exit_codes.LOST_PEER.code: LOST_PEER,
     exit_codes.BAD_HARDWARE.code: DEVICE,
     exit_codes.DISK_FULL.code: SAVE_ERROR,

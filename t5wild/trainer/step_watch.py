@@ -117,6 +117,8 @@ class StepWatch:
       *,
       guard: update_guard_lib.UpdateGuard | None = None,
       on_finding: Callable[[Finding], None] = lambda finding: None,
+      on_good_steps: Callable[[int, int], None] = lambda step, last_fault: None,
+      keep_state: Callable[[int, dict[str, Any]], None] | None = None,
   ):
     """Has seen nothing.
 
@@ -124,10 +126,15 @@ class StepWatch:
       answers: What counts as a fault, and what is done about it.
       guard: Of the trainer; None where it leaves out no updates.
       on_finding: Told each finding, whatever is done about it.
+      on_good_steps: Told now and then up to which step all was looked at, and
+        `last_fault`.
+      keep_state: Given (step, state) at each save, for `load`.
     """
     self._answers = answers
     self._guard = guard
     self._on_finding = on_finding
+    self._on_good_steps = on_good_steps
+    self._keep_state = keep_state
     self._unseen: collections.deque[_Signs] = collections.deque()
     self._start()
 
@@ -136,7 +143,7 @@ class StepWatch:
         answers_lib.LOSS_SPIKE: spikes.Detector(self._answers.loss),
         answers_lib.GRADIENT_SPIKE: spikes.Detector(self._answers.gradient),
     }
-    if self._guard is not None and self._guard.gradient is not None:
+    if self._guard is not None:
       self._detectors[SKIPPED] = spikes.Detector(self._guard.gradient)
     if self._answers.plateau_steps is not None:
       self._detectors[answers_lib.PLATEAU] = spikes.Plateau(
@@ -147,14 +154,13 @@ class StepWatch:
     self._skips_in_a_row = 0
     self._was_finite = True
     self.last_fault = 0
+    self._seen_step = 0
 
   def limit_at(self, step: int) -> float | None:
     """Largest norm of the gradient at which update `step` is to be made."""
     if self._guard is None:
       return None
-    detector = self._detectors.get(SKIPPED)
-    usual = math.inf if detector is None else detector.limit
-    return self._guard.limit_at(step, usual=usual)
+    return self._guard.limit_at(step, usual=self._detectors[SKIPPED].limit)
 
   def after_step(
       self, step: int, metrics: Mapping[str, Any]
@@ -169,6 +175,21 @@ class StepWatch:
     while self._unseen and step >= self._unseen[0].step + LOOK_AFTER:
       found = found or self._look(self._unseen.popleft())
     return found
+
+  def set_limit(self, trainer: Any, *, step: int) -> None:
+    """Tells the trainer which norm is too large for update `step`."""
+    if self._guard is not None:
+      trainer.update_limit = self.limit_at(step)
+
+  def tell_good_steps(self) -> None:
+    """Tells up to which step nothing was found that asks for an answer."""
+    if self._seen_step:
+      self._on_good_steps(self._seen_step, self.last_fault)
+
+  def keep(self, step: int) -> None:
+    """Hands its state over to be kept with a checkpoint."""
+    if self._keep_state is not None:
+      self._keep_state(step, self.state())
 
   def look_at_all(self) -> Finding | None:
     """Looks at the newest steps, too; waits for them."""
@@ -198,13 +219,15 @@ class StepWatch:
       found = [
           dataclasses.replace(one, answer=answers_lib.GO_ON) for one in found
       ]
-    skip = self._skip(signs.step, norm, is_skipped)
-    found += [] if skip is None else skip
+    found += self._skip(signs.step, norm, is_skipped)
     if any(one.answer == answers_lib.GO_ON for one in in_state):
       self.last_fault = signs.step
+    answered = [one for one in found if one.answer != answers_lib.GO_ON]
+    if not answered:
+      self._seen_step = signs.step
     for finding in found:
       self._on_finding(finding)
-    return next((f for f in found if f.answer != answers_lib.GO_ON), None)
+    return answered[0] if answered else None
 
   def _spike(self, kind: str, step: int, value: float) -> Finding | None:
     spike = self._detectors[kind].add(value)
@@ -231,14 +254,13 @@ class StepWatch:
 
   def _skip(
       self, step: int, norm: float, is_skipped: bool
-  ) -> list[Finding] | None:
+  ) -> list[Finding]:
     self._skips_in_a_row = self._skips_in_a_row + 1 if is_skipped else 0
     if not is_skipped:
-      return None
-    detector = self._detectors.get(SKIPPED)
+      return []
     finding = Finding(
         kind=SKIPPED, step=step, value=norm, answer=answers_lib.GO_ON,
-        usual=math.nan if detector is None else detector.level,
+        usual=self._detectors[SKIPPED].level,
     )  # fmt: skip
     if self._skips_in_a_row <= self._guard.max_in_a_row:
       return [finding]

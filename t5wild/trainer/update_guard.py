@@ -28,10 +28,6 @@ PyTree = Any
 _NOTHING_PASSES = -1.0
 
 
-def _sensitivity() -> spikes.Sensitivity:
-  return spikes.Sensitivity(least_rise=2.0)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UpdateGuard:
   """Which updates are left out: `trainer.Trainer.update_guard` in gin.
@@ -41,16 +37,16 @@ class UpdateGuard:
   Those whose gradient is not finite always are.
 
   Attributes:
-    gradient: which norms are too large; None: none that is finite.
+    gradient: which norms are too large; None: `spikes.OF_GRADIENTS`.
+    not_finite_only: whether no norm that is finite is too large.
     max_in_a_row: a run that leaves out more than so many one after the other
       stops, since it learns nothing.
     skip_steps: updates, counted from 1, that are left out whatever their
       gradient is: what another run's record lists, to repeat it.
   """
 
-  gradient: spikes.Sensitivity | None = dataclasses.field(
-      default_factory=_sensitivity
-  )
+  gradient: spikes.Sensitivity | None = None
+  not_finite_only: bool = False
   max_in_a_row: int = 20
   skip_steps: Sequence[int] = ()
 
@@ -60,9 +56,9 @@ class UpdateGuard:
     Raises:
       ValueError: names the argument.
     """
-    if self.gradient is not None and not isinstance(
-        self.gradient, spikes.Sensitivity
-    ):
+    if self.gradient is None:
+      object.__setattr__(self, 'gradient', spikes.OF_GRADIENTS)
+    if not isinstance(self.gradient, spikes.Sensitivity):
       raise ValueError(
           f'gradient of UpdateGuard is {self.gradient!r}: expected a '
           'Sensitivity, or None. Write update_guard.UpdateGuard.gradient = '
@@ -93,7 +89,7 @@ class UpdateGuard:
     """
     if step in self.skip_steps:
       return _NOTHING_PASSES
-    return math.inf if self.gradient is None else usual
+    return math.inf if self.not_finite_only else usual
 
 
 def inputs(trainer: Any, batch: Any, limit: Any) -> tuple[Any, ...]:

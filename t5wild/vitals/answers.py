@@ -27,6 +27,9 @@ _CHOICES = {
     NOT_FINITE: (GO_ON, REWIND, STOP),
     PLATEAU: (GO_ON, STOP),
 }
+_SENSITIVITIES = {
+    'loss': spikes.Sensitivity(), 'gradient': spikes.OF_GRADIENTS
+}
 _COUNTS = {
     'pass_over_before': (0, 'batches before the one of the fault'),
     'pass_over_after': (0, 'batches after the one of the fault'),
@@ -34,11 +37,6 @@ _COUNTS = {
     'rewind_budget_steps': (1, 'steps that max_rewinds counts for'),
     'healthy_after_steps': (1, 'good steps that make a checkpoint healthy'),
 }
-
-
-def _gradient_sensitivity() -> spikes.Sensitivity:
-  # Norms of gradients have long tails: three times the median is no fault yet.
-  return spikes.Sensitivity(least_rise=2.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,8 +53,8 @@ class Answers:
     gradient_spike: the same for the norm of the gradient.
     not_finite: the same when either is not finite.
     plateau: `go_on` or `stop` when the loss falls no more.
-    loss: when the loss is a spike.
-    gradient: when the norm of the gradient is one.
+    loss: when the loss is a spike; None: `spikes.Sensitivity()`.
+    gradient: when the norm of the gradient is one; None: `spikes.OF_GRADIENTS`.
     plateau_steps: steps whose two halves are compared; None: never.
     plateau_improvement: share by which the later half must be lower.
     pass_over_before: after a rewind the batch of the fault is passed over, and
@@ -75,12 +73,8 @@ class Answers:
   gradient_spike: str = GO_ON
   not_finite: str = GO_ON
   plateau: str = GO_ON
-  loss: spikes.Sensitivity = dataclasses.field(
-      default_factory=spikes.Sensitivity
-  )
-  gradient: spikes.Sensitivity = dataclasses.field(
-      default_factory=_gradient_sensitivity
-  )
+  loss: spikes.Sensitivity | None = None
+  gradient: spikes.Sensitivity | None = None
   plateau_steps: int | None = 10_000
   plateau_improvement: float = 1e-3
   pass_over_before: int = 1
@@ -98,7 +92,9 @@ class Answers:
     """
     for name, choices in _CHOICES.items():
       _check_choice(name, getattr(self, name), choices)
-    for name in ('loss', 'gradient'):
+    for name, default in _SENSITIVITIES.items():
+      if getattr(self, name) is None:
+        object.__setattr__(self, name, default)
       _check_sensitivity(name, getattr(self, name))
     for name, (least, what) in _COUNTS.items():
       _check_count(name, getattr(self, name), least, what)

@@ -70,6 +70,10 @@ def _check_number(
     )
 
 
+# Norms of gradients have long tails: twice the median is no fault yet.
+OF_GRADIENTS = Sensitivity(least_rise=2.0)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spike:
   """A value far above those before it.

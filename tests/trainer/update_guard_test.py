@@ -108,7 +108,7 @@ def test_listed_steps_are_left_out_whatever_the_gradient_is():
   guard = update_guard.UpdateGuard(skip_steps=[3])
   assert guard.limit_at(3, usual=math.inf) < 0
   assert guard.limit_at(4, usual=7.0) == 7.0
-  without = update_guard.UpdateGuard(gradient=None)
+  without = update_guard.UpdateGuard(not_finite_only=True)
   assert without.limit_at(4, usual=7.0) == math.inf
 
 

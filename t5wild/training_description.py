@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves of itself before its first step."""
+
+import jax
+
+from t5wild import run_dir as run_dir_lib
+from t5wild import training_data
+from t5wild import training_plan
+from t5wild.trainer import metrics_manager
+from t5wild.trainer import model_info
+from t5wild.vitals import environment
+
+
+def write(
+    plan: training_plan.TrainingPlan,
+    data: training_data.TrainingData,
+    info,
+    *,
+    metrics: metrics_manager.MetricsManager,
+    step: int,
+) -> None:
+  """Leaves model-info.txt and the operative config in the run directory."""
+  metrics.write_scalars(
+      step, {'data/position_is_exact': float(data.position_is_exact)}
+  )
+  if jax.process_index() != 0:
+    return
+  run_dir = run_dir_lib.RunDir(plan.model_dir)
+  model_info.write(info, run_dir)
+  environment.write(
+      run_dir,
+      devices=[device.device_kind for device in jax.devices()],
+      num_processes=jax.process_count(),
+  )
+  if plan.summarize_config_fn is not None:
+    plan.summarize_config_fn(plan.model_dir, metrics, step)
