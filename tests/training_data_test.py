@@ -13,6 +13,7 @@ from t5wild import training_plan
 from t5wild.checkpoints import configs
 from t5wild.data import synthetic
 from t5wild.partitioning import partitioner
+from tests.data import caches
 from tests.end_to_end import copy_task
 from tests.trainer import conftest as small_runs
 
@@ -94,3 +95,19 @@ def test_a_run_promises_the_same_batches_only_where_it_saves_its_position(
   assert ('gets the same' in caplog.text) is is_saved
   assert len(warnings) == (not is_saved)
   assert ('save_dataset is False' in ''.join(warnings)) is not is_saved
+
+
+def test_rates_and_lists_of_a_cache_begin_by_the_steps_of_the_run(
+    caplog, tmp_path
+):
+  caches.write(tmp_path, caches.texts(30))
+  cfg = caches.config(tmp_path, batch_size=8)
+  opened, _ = _open(caplog, _plan(train_dataset_cfg=cfg))
+  # As where a run begins at the checkpoint of another, and its own data.
+  opened.start_after(1000, position=None)
+  next(opened.reader)
+  position = opened.reader.state_dict()
+  assert (position['step'], position['batches']) == (1001, 1)
+  again, _ = _open(caplog, _plan(train_dataset_cfg=cfg))
+  again.start_after(1001, position=position)
+  assert again.reader.state_dict() == position

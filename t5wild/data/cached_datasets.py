@@ -172,6 +172,7 @@ class CachedDatasetConfig:
         source=f'{"+".join(_names(read.caches))}:{self.split}',
         on_changed_data=self.on_changed_data,
     )
+    reader.promise += _changes_in_words(read.stages, exclusions)
     reader.skip(batches=start_batch)
     return reader
 
@@ -358,6 +359,24 @@ def _plan_phases(
         cached_identity.Phase(step=stage.step, rates=rates, division=division)
     )
   return phases
+
+
+def _changes_in_words(
+    stages: Sequence[mixture_rates.Stage],
+    exclusions: exclusions_lib.Exclusions,
+) -> str:
+  """What a run is told at its start of what will change."""
+  words = ''
+  if stages[1:]:
+    steps = ', '.join(str(stage.step) for stage in stages[1:])
+    words += f' Rates change with the batch of step {steps}.'
+  if exclusions:
+    steps = ', '.join(map(str, exclusions.steps))
+    words += (
+        f' {len(exclusions)} documents are left out, from the batch of step '
+        f'{steps} on.'
+    )
+  return words
 
 
 def _names(caches: Sequence[record_cache.RecordCache]) -> list[str]:

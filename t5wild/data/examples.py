@@ -87,7 +87,8 @@ class _Chunks:
     starts: int64 [chunks], where each begins in all documents' tokens.
     lengths: int64 [chunks].
     ingredients: int64 [chunks], numbers of the ingredients.
-    words: uint64 [chunks, words].
+    words: uint64 [rows, words]; large, so never copied as a whole.
+    word_rows: int64 [chunks], the row of `words` that is each one's.
     turns: float64 [chunks], in (0, 1): where in its document each lies.
   """
 
@@ -95,14 +96,18 @@ class _Chunks:
   lengths: np.ndarray
   ingredients: np.ndarray
   words: np.ndarray
+  word_rows: np.ndarray
   turns: np.ndarray
 
   def take(self, order: np.ndarray) -> '_Chunks':
     """The chunks numbered `order`."""
-    return _Chunks(**{
-        field.name: getattr(self, field.name)[order]
-        for field in dataclasses.fields(self)
-    })
+    return _Chunks(
+        words=self.words,
+        **{name: getattr(self, name)[order] for name in _PER_CHUNK},
+    )
+
+
+_PER_CHUNK = ('starts', 'lengths', 'ingredients', 'word_rows', 'turns')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -270,10 +275,17 @@ def _cut_documents(
 
 
 def _join_chunks(parts: Sequence[_Chunks]) -> _Chunks:
-  return _Chunks(**{
-      field.name: np.concatenate([getattr(part, field.name) for part in parts])
-      for field in dataclasses.fields(_Chunks)
-  })
+  if len(parts) == 1:
+    return parts[0]
+  joined = {
+      name: np.concatenate([getattr(part, name) for part in parts])
+      for name in ('words', *_PER_CHUNK)
+  }
+  sizes = np.array([part.words.shape[0] for part in parts])
+  joined['word_rows'] += np.repeat(
+      np.cumsum(sizes) - sizes, [part.word_rows.size for part in parts]
+  )
+  return _Chunks(**joined)
 
 
 def _cut(size: int, key: tuple[int, int], objective: Objective) -> _Chunks:
@@ -294,6 +306,7 @@ def _cut(size: int, key: tuple[int, int], objective: Objective) -> _Chunks:
           words_per_row=objective.words_per_chunk,
           stream=_RULE_WORDS,
       ),
+      word_rows=np.arange(count),
       turns=(np.arange(count) + 0.5) / max(count, 1),
   )
 
@@ -333,7 +346,7 @@ def _apply_rules(
     inputs, targets = ingredient.rule.apply(
         # What lies beyond the end of a short chunk is not looked at.
         tokens[where if is_full else np.minimum(where, tokens.size - 1)],
-        chunks.words[group],
+        chunks.words[chunks.word_rows[group]],
         first_sentinel=objective.first_sentinel,
         lengths=None if is_full else lengths,
     )

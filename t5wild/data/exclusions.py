@@ -69,9 +69,9 @@ class Exclusions:
         known = self._first_steps.get(document, step)
         self._first_steps[document] = min(step, known)
 
-  def __bool__(self) -> bool:
-    """Whether any document is left out."""
-    return bool(self._first_steps)
+  def __len__(self) -> int:
+    """How many documents are left out at some step."""
+    return len(self._first_steps)
 
   @property
   def steps(self) -> list[int]:

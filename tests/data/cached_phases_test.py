@@ -77,6 +77,11 @@ def test_rates_change_with_the_very_batch_of_their_step(two_tasks):
   assert shares == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
 
+def test_a_run_is_told_of_changes_of_its_rates(two_tasks):
+  promise = _pairs_reader(two_tasks, changes=_CHANGES).promise
+  assert 'Rates change with the batch of step 3, 4, 9, 14.' in promise
+
+
 def test_batches_before_a_change_are_those_of_a_run_without_it(two_tasks):
   plain, changed = (
       caches.batches(_pairs_reader(two_tasks, changes=changes), 5)

@@ -106,6 +106,12 @@ def test_what_is_told_as_left_out_is_what_is_not_in_the_batch(text_cache):
     next(reader)
 
 
+def test_a_run_is_told_of_what_will_change(text_cache):
+  promise = _reader(text_cache, {2: _EXCLUDED, 9: ['0:5']}).promise
+  assert '4 documents are left out, from the batch of step 2, 9 on' in promise
+  assert 'left out' not in _reader(text_cache, None).promise
+
+
 @pytest.mark.parametrize('num_hosts', [3, 8])
 def test_hosts_leave_out_the_same(num_hosts, text_cache):
   whole = _reader(text_cache, {2: _EXCLUDED})
