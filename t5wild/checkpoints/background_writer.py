@@ -7,7 +7,7 @@ keeps what it has, its copy of the state and its Orbax, and the next save gets
 new ones. If it comes to its end after all, its checkpoint counts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import dataclasses
 import threading
@@ -25,6 +25,10 @@ from t5wild.checkpoints import staging as staging_lib
 from t5wild.checkpoints import state_io
 from t5wild.partitioning import distributed
 
+# Orbax numbers its saves in one counter of the process, and reads it again as it
+# begins one: of two that begin at once, one waits for ever.
+_ONE_BEGINS = threading.Lock()
+_BEGIN_SECONDS = 30.0  # one that hangs must not keep the others
 # Each one left behind holds a copy of the state in memory.
 MOST_LEFT_BEHIND = 2
 
@@ -229,7 +233,8 @@ class BackgroundWriter:
     attempt = caught()
     with attempt:
       make_room()
-      means.checkpointer.save(save.path, args=args)
+      with _beginning():
+        means.checkpointer.save(save.path, args=args)
       save.blocked_seconds = save.blocked_seconds or save.seconds()
       begun.set()
       means.checkpointer.wait_until_finished()
@@ -270,6 +275,16 @@ class BackgroundWriter:
       if not is_failing:
         raise
       logging.exception('Left over from the failed save, which was told')
+
+
+@contextlib.contextmanager
+def _beginning() -> Iterator[None]:
+  is_mine = _ONE_BEGINS.acquire(timeout=_BEGIN_SECONDS)
+  try:
+    yield
+  finally:
+    if is_mine:
+      _ONE_BEGINS.release()
 
 
 def _hash_files(path: str) -> None:

@@ -2,92 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the first state comes from: the run itself, a given path, scratch."""
 
-import contextlib
 
-from flax import linen as nn
-import flax.core
-from flax.linen import partitioning as flax_partitioning
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from t5wild import optimizers
-from t5wild import train_state as train_state_lib
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
-from t5wild.checkpoints import initialize
-from t5wild.checkpoints import manager as manager_lib
 from t5wild.checkpoints import transforms
-from t5wild.partitioning import partitioner as partitioner_lib
-
-
-class _Net(nn.Module):
-  """Two kernels with axes, and a mutable variable."""
-
-  names: tuple[str, ...] = ('old', 'same')
-  width: int = 8
-
-  @nn.compact
-  def __call__(self, x):
-    for name in self.names:
-      x = x @ flax_partitioning.param_with_axes(
-          name, nn.initializers.normal(1.0), (x.shape[-1], self.width),
-          axes=('embed', 'mlp'),
-      )  # fmt: skip
-    flax_partitioning.variable_with_axes(
-        'statistics', 'mean', jnp.zeros, (4,), axes=('mlp',)
-    )
-    return x
-
-
-class _Model:
-  """What the initialisation of a run needs of a model and a mesh."""
-
-  def __init__(self, *, num_partitions=1, optimizer=None, inference=False,
-               **net):  # fmt: skip
-    self.partitioner = partitioner_lib.PjitPartitioner(
-        num_partitions=num_partitions
-    )
-    net = _Net(**net)
-    optimizer = optimizer or optimizers.Adafactor()
-
-    def make(rng):
-      variables = flax.core.freeze(net.init(rng, jnp.ones((1, 8))))
-      if inference:
-        return train_state_lib.InferenceState.create(variables)
-      return train_state_lib.FlaxOptimTrainState.create(optimizer, variables)
-
-    self.shape = jax.eval_shape(make, jax.random.PRNGKey(0))
-    self.axes = self.partitioner.get_mesh_axes(self.shape)
-    self.init = self.partitioner.partition(
-        make, in_axis_resources=None, out_axis_resources=self.axes
-    )
-
-  def initialize(
-      self, model_dir=None, restore=None, save=None, seed=1, **kwargs
-  ):
-    return initialize.initialize_train_state(
-        checkpoint_cfg=configs.CheckpointConfig(save=save, restore=restore),
-        model_dir=None if model_dir is None else str(model_dir),
-        partitioner=self.partitioner,
-        train_state_shape=self.shape,
-        train_state_axes=self.axes,
-        init_fn=self.init,
-        rng=jax.random.PRNGKey(seed),
-        **kwargs,
-    )
-
-  def save(self, directory, *, seed=5, at=(3,), dataset_state=None, **config):
-    """Saves a state; its step is in the state too."""
-    opened = manager_lib.CheckpointManager(
-        directory, config=configs.SaveCheckpointConfig(**config)
-    )
-    state = self.init(jax.random.PRNGKey(seed))
-    with contextlib.closing(opened):
-      for step in at:
-        opened.save(step, state.replace_step(jnp.int32(step)), dataset_state)
-    return state
+from tests.checkpoints import two_kernels
 
 
 def _assert_same(actual, expected):
@@ -95,7 +20,7 @@ def _assert_same(actual, expected):
 
 
 def test_run_without_any_checkpoint_begins_from_scratch(tmp_path):
-  model = _Model()
+  model = two_kernels.Model()
   initial = model.initialize(tmp_path / 'run')
   assert (initial.step, initial.source) == (0, 'scratch')
   assert initial.dataset_state is None
@@ -103,7 +28,7 @@ def test_run_without_any_checkpoint_begins_from_scratch(tmp_path):
 
 
 def test_own_step_is_told_once_all_is_checked_and_before_it_is_read(tmp_path):
-  model = _Model(num_partitions=2)
+  model = two_kernels.Model(num_partitions=2)
   told = []
   model.initialize(tmp_path / 'run', when_checked=told.append)
   model.save(tmp_path / 'run', at=(3, 4))
@@ -114,10 +39,10 @@ def test_own_step_is_told_once_all_is_checked_and_before_it_is_read(tmp_path):
 
 
 def test_own_newest_checkpoint_comes_before_the_given_path(tmp_path):
-  model = _Model(num_partitions=2)
+  model = two_kernels.Model(num_partitions=2)
   mine = model.save(tmp_path / 'run', seed=5, at=(3, 4), dataset_state={'n': 4})
   model.save(tmp_path / 'other', seed=6, at=(100,))
-  initial = _Model(num_partitions=4).initialize(
+  initial = two_kernels.Model(num_partitions=4).initialize(
       tmp_path / 'run',
       configs.RestoreCheckpointConfig(str(tmp_path / 'other')),
   )
@@ -130,8 +55,8 @@ def test_own_newest_checkpoint_comes_before_the_given_path(tmp_path):
 
 
 def test_restored_state_lies_where_the_partitioner_says(tmp_path):
-  _Model(num_partitions=1).save(tmp_path / 'run')
-  model = _Model(num_partitions=4)
+  two_kernels.Model(num_partitions=1).save(tmp_path / 'run')
+  model = two_kernels.Model(num_partitions=4)
   restored = model.initialize(tmp_path / 'run').train_state
   scratch = model.init(jax.random.PRNGKey(0))
   assert jax.tree.structure(restored) == jax.tree.structure(scratch)
@@ -144,7 +69,7 @@ def test_restored_state_lies_where_the_partitioner_says(tmp_path):
 
 
 def test_given_path_starts_a_new_run_without_its_data_position(tmp_path):
-  model = _Model()
+  model = two_kernels.Model()
   theirs = model.save(tmp_path / 'other', at=(100,), dataset_state={'n': 1})
   restore = configs.RestoreCheckpointConfig(str(tmp_path / 'other'))
   initial = model.initialize(tmp_path / 'run', restore)
@@ -156,7 +81,7 @@ def test_given_path_starts_a_new_run_without_its_data_position(tmp_path):
 
 
 def test_data_position_that_is_wanted_and_not_there_is_refused(tmp_path):
-  model = _Model()
+  model = two_kernels.Model()
   model.save(tmp_path / 'other')
   restore = configs.RestoreCheckpointConfig(
       str(tmp_path / 'other'), restore_dataset=True
@@ -166,15 +91,15 @@ def test_data_position_that_is_wanted_and_not_there_is_refused(tmp_path):
 
 
 def test_own_checkpoint_without_a_data_position_is_told(tmp_path, caplog):
-  model = _Model()
+  model = two_kernels.Model()
   model.save(tmp_path / 'run')
   assert model.initialize(tmp_path / 'run').dataset_state is None
   assert 'repeats what it has seen' in caplog.text
 
 
 def test_names_are_mapped_and_the_rest_begins_from_scratch(tmp_path):
-  theirs = _Model(names=('old', 'same')).save(tmp_path / 'other')
-  model = _Model(names=('new', 'same', 'more'))
+  theirs = two_kernels.Model(names=('old', 'same')).save(tmp_path / 'other')
+  model = two_kernels.Model(names=('new', 'same', 'more'))
   restore = configs.RestoreCheckpointConfig(
       str(tmp_path / 'other'),
       assignment_map=((r'(.*)/new(|/.*)', r'\1/old\2'), (r'state/step', None)),
@@ -190,12 +115,12 @@ def test_names_are_mapped_and_the_rest_begins_from_scratch(tmp_path):
 
 
 def test_one_array_for_two_parameters_is_two_arrays(tmp_path):
-  _Model(names=('old',)).save(tmp_path / 'other')
+  two_kernels.Model(names=('old',)).save(tmp_path / 'other')
   restore = configs.RestoreCheckpointConfig(
       str(tmp_path / 'other'),
       assignment_map=((r'(.*)/(new|newer)(|/.*)', r'\1/old\3'),),
   )
-  model = _Model(names=('new', 'newer'))
+  model = two_kernels.Model(names=('new', 'newer'))
   params = model.initialize(None, restore).train_state.params
   np.testing.assert_array_equal(params['new'], params['newer'])
   pointers = {
@@ -206,7 +131,7 @@ def test_one_array_for_two_parameters_is_two_arrays(tmp_path):
 
 
 def test_users_function_sees_both_states_and_may_compute(tmp_path):
-  theirs = _Model(width=4).save(tmp_path / 'other')
+  theirs = two_kernels.Model(width=4).save(tmp_path / 'other')
   seen = {}
 
   def widen(state, target, *, is_resuming):
@@ -222,14 +147,15 @@ def test_users_function_sees_both_states_and_may_compute(tmp_path):
   restore = configs.RestoreCheckpointConfig(
       str(tmp_path / 'other'), state_transformation_fns=[widen]
   )
-  params = _Model(width=8).initialize(None, restore).train_state.params
+  model = two_kernels.Model(width=8)
+  params = model.initialize(None, restore).train_state.params
   assert seen == {'resuming': False}
   np.testing.assert_array_equal(params['old'][:, :4], theirs.params['old'])
   assert not np.asarray(params['old'][:, 4:]).any()
 
 
 def test_run_that_goes_on_is_not_transformed_again(tmp_path):
-  model = _Model()
+  model = two_kernels.Model()
   model.save(tmp_path / 'run')
   restore = configs.RestoreCheckpointConfig(
       str(tmp_path / 'gone'), state_transformation_fns=[lambda: 1 / 0]
@@ -241,7 +167,7 @@ def test_run_that_goes_on_is_not_transformed_again(tmp_path):
     'optimizer', [optimizers.adamw(), optimizers.sgd(), optimizers.lion()]
 )
 def test_states_of_wrapped_optimizers_come_back(tmp_path, optimizer):
-  model = _Model(optimizer=optimizer)
+  model = two_kernels.Model(optimizer=optimizer)
   saved = model.save(tmp_path / 'run')
   restored = model.initialize(tmp_path / 'run').train_state
   assert jax.tree.structure(restored) == jax.tree.structure(saved)
@@ -249,16 +175,16 @@ def test_states_of_wrapped_optimizers_come_back(tmp_path, optimizer):
 
 
 def test_inference_needs_no_optimizer_state(tmp_path):
-  saved = _Model().save(tmp_path / 'run')
+  saved = two_kernels.Model().save(tmp_path / 'run')
   restore = configs.RestoreCheckpointConfig(str(tmp_path / 'run'))
-  initial = _Model(inference=True).initialize(None, restore)
+  initial = two_kernels.Model(inference=True).initialize(None, restore)
   _assert_same(initial.train_state.params, saved.params)
   assert initial.step == 3
 
 
 def test_other_optimizer_is_refused_or_begun_anew_if_told(tmp_path):
-  _Model().save(tmp_path / 'other')
-  model = _Model(optimizer=optimizers.adamw())
+  two_kernels.Model().save(tmp_path / 'other')
+  model = two_kernels.Model(optimizer=optimizers.adamw())
   restore = configs.RestoreCheckpointConfig(str(tmp_path / 'other'))
   with pytest.raises(transforms.DifferentModelError, match='optimizer'):
     model.initialize(None, restore)
@@ -267,8 +193,8 @@ def test_other_optimizer_is_refused_or_begun_anew_if_told(tmp_path):
 
 
 def test_another_model_is_refused_with_both_sides_before_compiling(tmp_path):
-  _Model(names=('old', 'same')).save(tmp_path / 'run')
-  model = _Model(names=('old', 'other'))
+  two_kernels.Model(names=('old', 'same')).save(tmp_path / 'run')
+  model = two_kernels.Model(names=('old', 'other'))
   model.init = None  # Nothing may be made.
   with pytest.raises(transforms.DifferentModelError) as caught:
     model.initialize(tmp_path / 'run')
@@ -278,7 +204,7 @@ def test_another_model_is_refused_with_both_sides_before_compiling(tmp_path):
 
 
 def test_paths_that_hold_no_checkpoint_are_refused(tmp_path):
-  model = _Model()
+  model = two_kernels.Model()
   (tmp_path / 'empty').mkdir()
   for mode in ('latest', 'specific'):
     restore = configs.RestoreCheckpointConfig(str(tmp_path / 'empty'), mode)
@@ -287,7 +213,7 @@ def test_paths_that_hold_no_checkpoint_are_refused(tmp_path):
 
 
 def test_several_checkpoints_are_too_many_to_train_from(tmp_path):
-  model = _Model()
+  model = two_kernels.Model()
   model.save(tmp_path / 'other', at=(3, 4))
   restore = configs.RestoreCheckpointConfig(str(tmp_path / 'other'), 'all')
   with pytest.raises(steps.NotACheckpointError, match='names 2'):
@@ -296,14 +222,14 @@ def test_several_checkpoints_are_too_many_to_train_from(tmp_path):
 
 def test_directory_that_cannot_be_written_is_refused_before_compiling(tmp_path):
   (tmp_path / 'file').write_text('')
-  model = _Model()
+  model = two_kernels.Model()
   model.init = None
   with pytest.raises(steps.UnwritableError, match='MODEL_DIR'):
     model.initialize(tmp_path / 'file', save=configs.SaveCheckpointConfig())
 
 
 def test_dtype_none_means_as_saved_and_is_told(tmp_path, caplog):
-  model = _Model()
+  model = two_kernels.Model()
   model.save(tmp_path / 'other', dtype='bfloat16')
   restore = configs.RestoreCheckpointConfig(str(tmp_path / 'other'))
   params = model.initialize(None, restore).train_state.params
@@ -315,7 +241,7 @@ def test_dtype_none_means_as_saved_and_is_told(tmp_path, caplog):
 
 
 def test_own_checkpoint_saved_as_bfloat16_goes_on_in_the_models_dtype(tmp_path):
-  model = _Model()
+  model = two_kernels.Model()
   model.save(tmp_path / 'run', dtype='bfloat16')
   params = model.initialize(tmp_path / 'run').train_state.params
   assert params['old'].dtype == jnp.float32
