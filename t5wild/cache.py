@@ -15,6 +15,7 @@ import argparse
 import ast
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 import functools
 import importlib
 import os
@@ -37,6 +38,7 @@ from t5wild.data import caching
 from t5wild.data import datasets
 from t5wild.data import fingerprints
 from t5wild.data import places
+from t5wild.data import providers
 from t5wild.data import record_cache
 from t5wild.data import shard_writer
 from t5wild.data import split_jobs
@@ -109,6 +111,11 @@ def _parser() -> argparse.ArgumentParser:
   add('--pipeline_options', '--beam_pipeline_options', metavar='OPTIONS',
       help='write by Apache Beam, with options of it such as '
       '--runner=DataflowRunner,--project=P; processes of this machine else')
+  add('--use_cached', action='store_true',
+      help="read the task's cache of seqio, not its source")
+  add('--seqio_additional_cache_dirs', action='append', default=[],
+      metavar='DIR', help='folder of cached tasks')
+  add('--tfds_data_dir', metavar='DIR', help='folder of TFDS data sets')
   add('--worker', help=argparse.SUPPRESS)  # NUMBER,COUNT,PARENT
   return parser
 
@@ -165,16 +172,19 @@ def _options_of(
     arguments: argparse.Namespace,
 ) -> tuple[Any, caching.CacheOptions]:
   """(task or mixture, how to write it)."""
-  provider, lengths = _provider_of(arguments)
+  provider, cfg = _provider_of(arguments)
   splits = arguments.splits
   return provider, caching.CacheOptions(
       out=arguments.out,
       content=arguments.content,
       splits=splits.split(',') if splits else None,
-      task_feature_lengths=lengths,
+      task_feature_lengths=(
+          arguments.task_feature_lengths or cfg.task_feature_lengths
+      ),
       num_shards=arguments.num_shards,
       max_record_tokens=arguments.max_record_tokens,
       seed=arguments.seed,
+      use_cached=cfg.use_cached,
   )
 
 
@@ -199,13 +209,17 @@ def _taken(out: str):
 
 
 def _provider_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
-  """(task or mixture, lengths of its features)."""
-  lengths = arguments.task_feature_lengths
+  """(task or mixture, the config that names it)."""
   if bool(arguments.task) == bool(arguments.gin_file):
     raise ValueError(
         f'--task is {arguments.task!r} and --gin_file {arguments.gin_file}: '
         'expected one of them. Name a registered task, or the recipe that '
         'trains on it.'
+    )
+  if arguments.seqio_additional_cache_dirs or arguments.tfds_data_dir:
+    providers.set_data_dirs(
+        tfds_data_dir=arguments.tfds_data_dir,
+        cache_dirs=arguments.seqio_additional_cache_dirs,
     )
   if arguments.gin_file:
     config = run_config.RunConfig.read(
@@ -215,17 +229,29 @@ def _provider_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
         gin_search_paths=arguments.gin_search_paths,
     )
     cfg = config.need('train_dataset_cfg')
-    return datasets.open_provider(cfg), lengths or cfg.task_feature_lengths
+    if not isinstance(cfg, datasets.DatasetConfig):
+      raise ValueError(
+          f'the training data of {arguments.gin_file} are a '
+          f'{type(cfg).__name__}: expected a DatasetConfig, which names a task '
+          'to cache. Leave out the --gin_file that reads a cache.'
+      )
+    cfg = dataclasses.replace(
+        cfg, use_cached=cfg.use_cached or arguments.use_cached
+    )
+    return datasets.open_provider(cfg), cfg
   cfg = datasets.DatasetConfig(
       mixture_or_task_name=arguments.task,
-      task_feature_lengths=lengths,
+      task_feature_lengths=arguments.task_feature_lengths,
       split='',
       batch_size=1,
       shuffle=False,
       seed=arguments.seed,
+      use_cached=arguments.use_cached,
       module=arguments.module,
   )
-  return datasets.find_provider(cfg), lengths
+  provider = datasets.find_provider(cfg)
+  providers.check_cache(cfg, provider=provider)
+  return provider, cfg
 
 
 def plan_again(arguments: Sequence[str], config: str | None) -> Any:

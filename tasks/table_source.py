@@ -6,6 +6,7 @@ Imports TensorFlow and seqio, so it is itself imported when a source is made.
 """
 
 from collections.abc import Mapping, Sequence
+import json
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,12 @@ class TableSource(seqio.DataSource):
   def kinds(self) -> Mapping[str, str]:
     """'text' or 'tokens', by feature."""
     return dict(self._reader.kinds)
+
+  @property
+  def reads(self) -> str:
+    """What of its files it reads: other columns are other data."""
+    columns = json.dumps(self._reader.columns, sort_keys=True)
+    return f'{columns}, {self._reader.table.held_out_fraction:g} held out'
 
   @property
   def skipped_lines(self) -> int:

@@ -50,6 +50,12 @@ class TextSource(seqio.DataSource):
     return documents.byte_counts(list(pieces), reader=self._reader)
 
   @property
+  def reads(self) -> str:
+    """The field of its records that is read, where it is not the usual one."""
+    field = self._reader.text_field
+    return '' if field == 'text' else f'field {field!r}'
+
+  @property
   def skipped_lines(self) -> int:
     """Number of corrupt lines that were left out so far."""
     return self._reader.skipped.count

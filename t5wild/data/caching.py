@@ -24,11 +24,13 @@ from t5wild.data import places
 from t5wild.data import providers
 from t5wild.data import record_cache
 from t5wild.data import record_format
+from t5wild.data import seqio_caches
 from t5wild.data import shard_writer
 from t5wild.data import source_files
 from t5wild.data import split_jobs
 
 CONTENTS = ('auto', 'tokens', 'examples')
+SEQIO_CACHE = 'cache of seqio'  # what a description calls such a source
 _OBJECTIVES = 't5wild.data.objectives'
 _AUTO_SHARDS = 16  # at most
 
@@ -48,6 +50,7 @@ class CacheOptions:
       most.
     max_record_tokens: longer documents become several records.
     seed: of what is random in a task whose examples are cached.
+    use_cached: read the caches of seqio that tasks have, not their sources.
   """
 
   out: str
@@ -57,6 +60,7 @@ class CacheOptions:
   num_shards: int | None = None
   max_record_tokens: int = 8192
   seed: int = 0
+  use_cached: bool = False
 
   def __post_init__(self):
     """Refuses what no cache could be written with."""
@@ -85,8 +89,9 @@ def plan_jobs(
   """
   jobs = []
   for task in providers.subtasks_of(provider):
-    wanted = options.splits or list(task.splits)
-    splits = [split for split in wanted if split in task.splits]
+    there = list(_shards_of(task, use_cached=options.use_cached))
+    wanted = options.splits or there
+    splits = [split for split in wanted if split in there]
     jobs += [_plan_split(task, split, options) for split in splits]
   if options.splits:
     missing = set(options.splits) - {job.split for job in jobs}
@@ -97,6 +102,26 @@ def plan_jobs(
           '. Correct --splits, or leave it out for all.'
       )
   return jobs
+
+
+def _shards_of(task: Any, *, use_cached: bool) -> Mapping[str, Sequence[str]]:
+  """What is read of each split: shards of the source, or seqio's own cache.
+
+  Raises:
+    FileNotFoundError: there is no such cache, or a file of it is missing.
+  """
+  if not (use_cached and task.supports_caching):
+    return {split: task.source.list_shards(split) for split in task.splits}
+  if not task.cache_dir:
+    raise FileNotFoundError(
+        f'there is no cache of seqio of {task.name!r}: expected TASK/COMPLETED '
+        'in a folder of cached tasks. Name it by --seqio_additional_cache_dirs.'
+    )
+  found = seqio_caches.find(task.cache_dir)
+  return {
+      split: [each.path for each in files]
+      for split, files in found.files.items()
+  }
 
 
 def _all(options: CacheOptions) -> CacheOptions:
@@ -148,9 +173,8 @@ def _plan_split(
   schema = record_format.Schema(
       features=names, dtype='uint16' if largest <= 1 << 16 else 'int32'
   )
-  num_shards = options.num_shards or max(
-      1, min(_AUTO_SHARDS, len(task.source.list_shards(split)))
-  )
+  shards = _shards_of(task, use_cached=options.use_cached)[split]
+  num_shards = options.num_shards or max(1, min(_AUTO_SHARDS, len(shards)))
   folder = record_cache.split_folder(options.out, task=task.name, split=split)
   manifest = record_cache.Manifest(
       task=task.name,
@@ -167,7 +191,11 @@ def _plan_split(
       },
       schema=schema,
       task_description=_describe(
-          task, split, preprocessors, lengths=options.task_feature_lengths
+          task,
+          shards,
+          preprocessors,
+          lengths=options.task_feature_lengths,
+          use_cached=options.use_cached,
       ),
       shards=[],
       versions=_versions(),
@@ -186,6 +214,7 @@ def _plan_split(
       pipeline=pipeline,
       task_feature_lengths=options.task_feature_lengths,
       seed=options.seed,
+      use_cached=options.use_cached,
       manifest=manifest,
       plan=shard_writer.ShardPlan(
           folder=folder,
@@ -195,7 +224,7 @@ def _plan_split(
               options.max_record_tokens if is_cut else None
           ),
       ),
-      source_state=source_files.look_at(task.source.list_shards(split)),
+      source_state=source_files.look_at(shards),
   )
 
 
@@ -266,20 +295,25 @@ def _check_features(task: Any, features: Mapping[str, Any]) -> None:
 
 def _describe(
     task: Any,
-    split: str,
+    shards: Sequence[str],
     preprocessors: Sequence[Any],
     *,
     lengths: Mapping[str, int] | None,
+    use_cached: bool,
 ) -> list[str]:
   """What a task is made of: a change of any of it is another cache."""
-  shards = [os.path.basename(name) for name in task.source.list_shards(split)]
+  shards = [os.path.basename(name) for name in shards]
+  # What of its files a source reads, where it says.
+  reads = getattr(task.source, 'reads', None)
+  source = SEQIO_CACHE if use_cached else type(task.source).__qualname__
   features = {
       name: fingerprints.describe_vocabulary(feature.vocabulary)['fingerprint']
       for name, feature in task.output_features.items()
   }
   return [
-      f'source: {type(task.source).__qualname__}, {len(shards)} shards '
+      f'source: {source}, {len(shards)} shards '
       f'{fingerprints.of_value(shards)}',
+      *([f'reads: {reads}'] if reads and not use_cached else []),
       *(
           f'preprocessor: {fingerprints.describe_preprocessor(step)}'
           for step in preprocessors

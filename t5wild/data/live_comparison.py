@@ -104,6 +104,10 @@ def _check_task(
             splits=[manifest.split],
             task_feature_lengths=_cached_lengths(manifest),
             num_shards=1,
+            use_cached=any(
+                line.startswith(f'source: {caching.SEQIO_CACHE}')
+                for line in manifest.task_description
+            ),
         ),
     )
   except _NOT_HERE as error:

@@ -32,6 +32,7 @@ class SplitJob:
     pipeline: the task that gives what is written.
     task_feature_lengths: for examples whose task cuts by them.
     seed: of what is random in the task.
+    use_cached: read the task's cache of seqio, not its source.
     manifest: as it will be, without its shards.
     plan: how shards are laid out.
     source_state: of the source's files, when the job was planned.
@@ -45,6 +46,7 @@ class SplitJob:
   manifest: record_cache.Manifest
   plan: shard_writer.ShardPlan
   source_state: source_files.State
+  use_cached: bool = False
 
   @property
   def _plan_file(self) -> str:
@@ -128,6 +130,7 @@ class SplitJob:
     dataset = self.pipeline.get_dataset(
         sequence_length=self.task_feature_lengths,
         split=self.split,
+        use_cached=self.use_cached,
         shuffle=False,
         seed=self.seed,
         shard_info=seqio.ShardInfo(
@@ -160,7 +163,11 @@ class SplitJob:
       )
     self._refuse_changes(
         self.source_state,
-        source_files.look_at(self.task.source.list_shards(self.split)),
+        source_files.look_at(
+            self.source_state
+            if self.use_cached
+            else self.task.source.list_shards(self.split)
+        ),
     )
     shard_writer.write_text(
         places.join(self.plan.folder, record_cache.MANIFEST),

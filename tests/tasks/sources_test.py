@@ -309,3 +309,40 @@ def test_splits_of_files_are_those_that_are_named(lines):
   )
   with pytest.raises(ValueError, match=r"'validation'.*\['test', 'train'\]"):
     datasets.open_provider(cfg)
+
+
+def test_a_cache_of_seqio_is_cached_where_its_source_is_not_there(tmp_path):
+  folder = caches.write(tmp_path / 'cached_tasks' / 'there')
+  options = caching.CacheOptions(
+      out=str(tmp_path / 'out'), use_cached=True, splits=['train']
+  )
+  with _cache_dirs(folder.parent):
+    (job,) = caching.plan_jobs(_registered('there'), options)
+    job.start()
+    for index in range(job.plan.num_shards):
+      job.write_shard(index)
+    manifest = job.finish()
+  assert manifest.num_records == 20
+  assert any(
+      line.startswith('source: cache of seqio, 2 shards')
+      for line in manifest.task_description
+  )
+  records = record_cache.RecordCache(job.plan.folder).read(np.arange(20))
+  found = sorted(row.tolist() for row in records.features['targets'].split())
+  assert found == sorted([*e['targets'], 1] for e in caches.EXAMPLES)
+  with pytest.raises(FileNotFoundError, match="cache of seqio of 'there'"):
+    caching.plan_jobs(_registered('there'), options)
+
+
+def test_other_columns_of_the_same_files_are_another_cache(lines, tmp_path):
+  prints = set()
+  for column in ('question', 'answer'):
+    task = local_text.text_task(sources.files(lines), text_field=column)
+    options = caching.CacheOptions(out=str(tmp_path), splits=['train'])
+    (job,) = caching.plan_jobs(task, options)
+    prints.add(job.manifest.task_fingerprint)
+  for field in ('text', 'question'):
+    task = local_text.text_task(lines, text_field=field)
+    (job,) = caching.plan_jobs(task, options)
+    prints.add(job.manifest.task_fingerprint)
+  assert len(prints) == 4
