@@ -22,6 +22,7 @@ def script(
     num_parallel: int,
     folder: str,
     options: Mapping[str, Any],
+    program: Sequence[str] = (sys.executable, '-m', 't5wild.cli'),
 ) -> str:
   """The text of the script.
 
@@ -31,6 +32,7 @@ def script(
     num_parallel: of them at a time.
     folder: of the experiment, where the tasks' own output goes.
     options: of sbatch, beside what is set here.
+    program: that takes the command.
 
   Raises:
     points.BadExperimentError: an option is set here already.
@@ -54,7 +56,7 @@ def script(
       ),
       'set -eu',
       f'cd {shlex.quote(os.getcwd())}',
-      f'exec {shlex.join([sys.executable, "-m", "t5wild.cli", *command])} '
+      f'exec {shlex.join([*program, *command])} '
       '--index="$SLURM_ARRAY_TASK_ID"',
   ]
   return '\n'.join(lines) + '\n'

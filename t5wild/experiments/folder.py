@@ -91,10 +91,14 @@ class RunFolder:
 
   def status(self, steps: int | None = None) -> str:
     """One of `STATUSES`."""
+    if not self.is_done(steps) and self.is_taken():
+      return 'running'
+    return self.ended_as(steps)
+
+  def ended_as(self, steps: int | None = None) -> str:
+    """One of `STATUSES`, of a run that nobody trains or that is ours."""
     if self.is_done(steps):
       return 'done'
-    if self.is_taken():
-      return 'running'
     end = self.end()
     if end is None:
       return 'killed' if os.path.exists(self.log) else 'missing'

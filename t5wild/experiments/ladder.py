@@ -182,7 +182,7 @@ def train(
     rungs: Sequence[Rung],
     *,
     say: Callable[[str], None],
-    program: Sequence[str] = runner_lib.TRAIN,
+    program: Sequence[str] | None = None,
 ) -> None:
   """Trains what is missing, the cheapest first."""
   runner = runner_lib.Runner(

@@ -50,7 +50,7 @@ class Runner:
       *,
       num_parallel: int = 1,
       environments: Sequence[Mapping[str, str]] = (),
-      program: Sequence[str] = TRAIN,
+      program: Sequence[str] | None = None,
       say: Callable[[str], None] = print,
   ):
     """Starts nothing.
@@ -61,7 +61,7 @@ class Runner:
       num_parallel: runs at a time.
       environments: variables of each place where a run goes, such as which GPU
         it sees; as many as runs at a time, or none.
-      program: that takes the flags of `t5wild train`.
+      program: that takes the flags of `t5wild train`; None: that itself.
       say: takes a line for a person.
 
     Raises:
@@ -84,7 +84,7 @@ class Runner:
     self._places: queue.SimpleQueue = queue.SimpleQueue()
     for each in environments or [{}] * num_parallel:
       self._places.put(each)
-    self._program = program
+    self._program = program or TRAIN
     self._say = say
     self._stopping = threading.Event()
     self._alive: set[subprocess.Popen] = set()
@@ -199,7 +199,8 @@ class Runner:
     run.write_end(end)
     told = f': {end.why}' if end.why else ''
     self._say(
-        f'{job.point.name}: {run.status(job.steps)} after {seconds:.0f} s{told}'
+        f'{job.point.name}: {run.ended_as(job.steps)} after {seconds:.0f} s'
+        f'{told}'
     )
 
 

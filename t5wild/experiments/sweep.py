@@ -189,7 +189,7 @@ def train(
     *,
     say: Callable[[str], None],
     when_done: Callable[[Standing], None],
-    program: Sequence[str] = runner_lib.TRAIN,
+    program: Sequence[str] | None = None,
 ) -> Standing:
   """Trains all that is missing.
 
@@ -198,7 +198,7 @@ def train(
     folder: of it, opened.
     say: takes a line for a person.
     when_done: called with the standing after each run that reached its end.
-    program: that takes the flags of `t5wild train`.
+    program: that takes the flags of `t5wild train`; None: that itself.
 
   Raises:
     BadExperimentError: a run is done, and has no such metric; the others were

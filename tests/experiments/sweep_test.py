@@ -91,10 +91,13 @@ def test_each_run_is_trained_once_and_the_best_is_first(tmp_path):
 
 def test_what_failed_or_diverged_is_shown_so_and_never_counted(tmp_path):
   sweep = _sweep({'x': ['boom', 5, 'nan']})
-  folder, now = _train(sweep, tmp_path / 'a')
+  told = []
+  folder, now = _train(sweep, tmp_path / 'a', told)
   assert _found(now) == {
       'boom': ('failed', None), 5: ('done', 5.1), 'nan': ('diverged', None)
   }  # fmt: skip
+  assert any(line.startswith('x=boom') and ': failed after' in line
+             for line in told)  # fmt: skip
   (failed,) = [r for r in now.results if r.status == 'failed']
   assert 'something went wrong' in failed.why
   text = results_lib.as_csv(now.results, sweep.measure)
