@@ -27,6 +27,7 @@ from t5wild.data import cached_datasets
 from t5wild.data import cached_reader
 from t5wild.data import caching
 from t5wild.data import fingerprints
+from t5wild.data import ledger
 from t5wild.data import objectives
 from t5wild.data import record_cache
 from t5wild.data import record_format
@@ -55,7 +56,9 @@ def run(options) -> None:
     task = _text_task(small=options.small)
     _caching(task, root, runs=1 if options.small else min(options.runs, 3))
     _reading(root, options)
+    _sharing(root, options)
     _resume(root)
+    _ledger(root / 'text')
     for millions in (1,) if options.small else (1, 10, 50):
       # A process of its own: what others freed would be used again.
       process = multiprocessing.get_context('spawn').Process(
@@ -148,8 +151,58 @@ def _reading(root: pathlib.Path, options) -> None:
   )  # fmt: skip
 
 
+def _sharing(root: pathlib.Path, options) -> None:
+  """Global rows per CPU-second of one host of many: its rows, all lengths."""
+  num_batches = 2 if options.small else 20
+  for name, objective in (
+      ('text', objectives.span_corruption), ('examples', None), ('pairs', None)
+  ):  # fmt: skip
+    readers = {
+        count: _reader(
+            root / name, objective=objective, batch_size=1024, num_hosts=count
+        )
+        for count in (1, 8, 64)
+    }
+    times = measure.interleave(
+        {
+            str(count): functools.partial(_read, reader, num_batches)
+            for count, reader in readers.items()
+        },
+        runs=options.runs,
+    )
+    for count, reader in readers.items():
+      _emit_rate(
+          f'data_read_{name}_by_{count}_hosts', num_batches * 1024,
+          times[str(count)], 'global rows per CPU-second of a host', goal=4000,
+      )  # fmt: skip
+      reader.close()
+
+
+def _ledger(folder: pathlib.Path) -> None:
+  """Bytes of a line for each of many steps, far into a run that changed."""
+  reader = _reader(folder, objective=objectives.span_corruption)
+  state = {
+      **reader.state_dict(), 'ended': [[100_000_000, 1000]] * 3, 'row': 1000
+  }
+  with tempfile.TemporaryDirectory() as run:
+    written = ledger.SampleLedger(run, batch_size=_BATCH_SIZE)
+    for step in range(10_000_000, 10_001_000):
+      written.note(step, {
+          **state, 'window': step * 70, 'rows': step * _BATCH_SIZE,
+          'batches': step, 'step': step,
+      })  # fmt: skip
+    size = pathlib.Path(run, ledger.FILE).stat().st_size / 1000
+  measure.emit(
+      'data_ledger_of_each_step', size, 'bytes', goal=100, met=size < 100
+  )
+
+
 def _reader(
-    folder: pathlib.Path, *, converter=_ENCODER_DECODER, **changes
+    folder: pathlib.Path,
+    *,
+    converter=_ENCODER_DECODER,
+    num_hosts: int = 1,
+    **changes,
 ) -> cached_reader.CachedReader:
   cfg = cached_datasets.CachedDatasetConfig(**{
       'cache_dir': str(folder),
@@ -159,7 +212,7 @@ def _reader(
   })
   return cfg.make_reader(
       data_layout=types.SimpleNamespace(
-          batch_size=_BATCH_SIZE, shard_id=0, num_shards=1
+          batch_size=cfg.batch_size, shard_id=0, num_shards=num_hosts
       ),
       feature_converter_cls=converter,
   )
