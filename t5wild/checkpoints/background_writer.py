@@ -25,8 +25,8 @@ from t5wild.checkpoints import staging as staging_lib
 from t5wild.checkpoints import state_io
 from t5wild.partitioning import distributed
 
-# Orbax numbers its saves in one counter of the process, and reads it again as it
-# begins one: of two that begin at once, one waits for ever.
+# Orbax numbers its saves by one counter of the process, and reads it again as
+# it begins one: of two that begin at once, one waits for ever.
 _ONE_BEGINS = threading.Lock()
 _BEGIN_SECONDS = 30.0  # one that hangs must not keep the others
 # Each one left behind holds a copy of the state in memory.

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`t5wild checkpoints`: what it says, and what it leaves alone."""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from t5wild import exit_codes
+from t5wild.checkpoint_files import command
+from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import configs
+from t5wild.checkpoints import manager as manager_lib
+from tests.checkpoints import checkpoint_states as states
+
+
+@pytest.fixture(scope='module')
+def saved(tmp_path_factory):
+  run = tmp_path_factory.mktemp('saved') / 'run'
+  manager = manager_lib.CheckpointManager(
+      run, config=configs.SaveCheckpointConfig()
+  )
+  with contextlib.closing(manager):
+    for step in (1, 2):
+      numbers = states.make_numbers(step)
+      manager.save(step, states.place(numbers, states.make_mesh((4, 2))))
+  return run
+
+
+@pytest.fixture
+def run(saved, tmp_path):
+  shutil.copytree(saved, tmp_path / 'run')
+  return tmp_path / 'run'
+
+
+@pytest.fixture
+def say(capsys):
+  """Runs a command; returns its exit code and all that it printed."""
+
+  def call(*arguments):
+    code = command.main([str(argument) for argument in arguments])
+    told = capsys.readouterr()
+    return code, told.out + told.err
+
+  return call
+
+
+def _flip_a_number(checkpoint):
+  """Flips a bit of a kernel; returns the name of the file that holds it."""
+  kernel = states.make_numbers(2)['target']['encoder']['kernel']
+  for file in checkpoint.rglob('*'):
+    content = bytearray(file.read_bytes()) if file.is_file() else b''
+    place = content.find(kernel[0, :4].tobytes())
+    if place >= 0:
+      content[place] ^= 1
+      file.write_bytes(content)
+      return str(file.relative_to(checkpoint))
+  raise AssertionError('the numbers are not there')
+
+
+def test_it_answers_without_jax_and_tensorflow(run):
+  code = (
+      'import sys\n'
+      'from t5wild import cli\n'
+      f'code = cli.main(["checkpoints", "verify", {str(run)!r}, "--arrays"])\n'
+      'assert not {"jax", "tensorflow", "orbax"} & set(sys.modules)\n'
+      'sys.exit(code)\n'
+  )
+  done = subprocess.run(
+      [sys.executable, '-c', code], capture_output=True, text=True, check=False
+  )
+  assert done.returncode == 0, done.stderr
+  assert done.stdout.count(': good (') == 2
+
+
+def test_list_says_what_is_known_of_each(run, say):
+  health.Book(run, is_writer=True).quarantine([1], reason='a spike')
+  assert say('pin', run, '--step', 2, '--reason', 'paper')[0] == 0
+  code, text = say('list', run)
+  first, second = text.splitlines()
+  assert code == 0
+  assert 'quarantined, hashed' in first
+  assert '(a spike)' in first
+  assert 'candidate, hashed, pinned' in second
+  assert say('pin', run, '--step', 2, '--remove')[0] == 0
+  assert 'pinned' not in say('list', run)[1]
+
+
+def test_verify_names_file_and_array(run, say):
+  assert say('verify', run)[0] == exit_codes.DONE.code
+  name = _flip_a_number(run / 'checkpoint_2')
+  code, text = say('verify', run)
+  assert code == exit_codes.FAILED.code
+  assert f'{run}/checkpoint_1: good' in text
+  assert f'{run}/checkpoint_2: DAMAGED' in text
+  assert f'{name} has other bytes' in text
+  assert 'array target/encoder/kernel has the hash' in text
+  assert say('verify', run, '--step', 1)[0] == exit_codes.DONE.code
+
+
+def test_mirror_copies_what_is_good_and_leaves_what_is_there(
+    run, say, tmp_path
+):
+  _flip_a_number(run / 'checkpoint_2')
+  code, text = say('mirror', run, tmp_path / 'copy')
+  assert code == exit_codes.FAILED.code
+  assert 'checkpoint_2: NOT copied' in text
+  assert steps.all_steps(tmp_path / 'copy') == [1]
+  assert say('verify', tmp_path / 'copy')[0] == exit_codes.DONE.code
+  again = say('mirror', run, tmp_path / 'copy', '--step', 1)[1]
+  assert 'it is there already' in again
+
+
+def test_diff_says_which_arrays_differ_and_by_how_much(run, say):
+  one, other = run / 'checkpoint_1', run / 'checkpoint_2'
+  code, text = say('diff', one, one)
+  assert (code, text.splitlines()[-1]) == (0, 'all have the same bits')
+  code, text = say('diff', one, other)
+  assert code == exit_codes.FAILED.code
+  assert 'target/encoder/kernel: 128 of 128 numbers, by ' in text
+  assert 'target/ids' not in text  # the same in both
+  assert text.splitlines()[-1] == '3 arrays differ'
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [('verify', 'absent'), ('verify', 'run', '--step', 7), ('pin', 'run')],
+)
+def test_what_is_not_there_is_an_error_in_three_parts(
+    arguments, run, say, monkeypatch
+):
+  monkeypatch.chdir(run.parent)
+  code, text = say(*arguments)
+  assert code == exit_codes.BAD_CONFIG.code
+  assert 'expected' in text
