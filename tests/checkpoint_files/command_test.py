@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 
+import jax
+import numpy as np
 import pytest
 
 from t5wild import exit_codes
@@ -18,6 +20,13 @@ from t5wild.checkpoints import manager as manager_lib
 from tests.checkpoints import checkpoint_states as states
 
 
+def _make_numbers(step):
+  """With an array so large that it has files of its own."""
+  numbers = states.make_numbers(step)
+  numbers['target']['big'] = np.random.default_rng(step).random((64, 64))
+  return jax.tree.map(lambda x: np.asarray(x).astype('f4'), numbers)
+
+
 @pytest.fixture(scope='module')
 def saved(tmp_path_factory):
   run = tmp_path_factory.mktemp('saved') / 'run'
@@ -26,7 +35,7 @@ def saved(tmp_path_factory):
   )
   with contextlib.closing(manager):
     for step in (1, 2):
-      numbers = states.make_numbers(step)
+      numbers = _make_numbers(step)
       manager.save(step, states.place(numbers, states.make_mesh((4, 2))))
   return run
 
@@ -50,11 +59,11 @@ def say(capsys):
 
 
 def _flip_a_number(checkpoint):
-  """Flips a bit of a kernel; returns the name of the file that holds it."""
-  kernel = states.make_numbers(2)['target']['encoder']['kernel']
+  """Flips a bit of an array; returns the name of the file that holds it."""
+  array = _make_numbers(2)['target']['big']
   for file in checkpoint.rglob('*'):
     content = bytearray(file.read_bytes()) if file.is_file() else b''
-    place = content.find(kernel[0, :4].tobytes())
+    place = content.find(array[0, :4].tobytes())
     if place >= 0:
       content[place] ^= 1
       file.write_bytes(content)
@@ -98,7 +107,7 @@ def test_verify_names_file_and_array(run, say):
   assert f'{run}/checkpoint_1: good' in text
   assert f'{run}/checkpoint_2: DAMAGED' in text
   assert f'{name} has other bytes' in text
-  assert 'array target/encoder/kernel has the hash' in text
+  assert 'array target/big has the hash' in text
   assert say('verify', run, '--step', 1)[0] == exit_codes.DONE.code
 
 
@@ -123,7 +132,7 @@ def test_diff_says_which_arrays_differ_and_by_how_much(run, say):
   assert code == exit_codes.FAILED.code
   assert 'target/encoder/kernel: 128 of 128 numbers, by ' in text
   assert 'target/ids' not in text  # the same in both
-  assert text.splitlines()[-1] == '3 arrays differ'
+  assert text.splitlines()[-1] == '4 arrays differ'
 
 
 @pytest.mark.parametrize(
