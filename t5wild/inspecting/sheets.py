@@ -105,21 +105,23 @@ def _tokens(statistics: statistics_lib.Statistics) -> Sheet:
 def _fill(
     subject: subject_lib.Subject, statistics: statistics_lib.Statistics
 ) -> Sheet:
-  names = list(next(iter(statistics.fill.values()))[1])
   used = subject.packs_by if subject.layout.pack else subject_lib.ALONE
-  rows = [
+  return _across(
+      'Fill: the part of rows that is no padding',
       [
-          how, _WHO[how] + (', as here' if how == used else ''), f'{count:,}',
-          f'{subject.num_examples / max(count, 1):.2f}',
-          *(f'{fill[name]:.1%}' for name in names),
-      ]
-      for how, (count, fill) in statistics.fill.items()
-  ]  # fmt: skip
-  return Sheet(
-      title='Fill: the part of rows that is no padding',
-      head=['packing', 'where', 'rows', 'examples a row', *names],
-      rows=rows,
-      num_text=2,
+          (
+              how,
+              {
+                  'where': _WHO[how] + (' (as here)' if how == used else ''),
+                  'rows': f'{count:,}',
+                  'examples a row': (
+                      f'{subject.num_examples / max(count, 1):.2f}'
+                  ),
+                  **{name: f'{part:.1%}' for name, part in fill.items()},
+              },
+          )
+          for how, (count, fill) in statistics.fill.items()
+      ],
   )
 
 

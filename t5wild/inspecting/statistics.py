@@ -63,7 +63,8 @@ class Lengths:
   def histogram(self) -> tuple[np.ndarray, np.ndarray]:
     """(counts [bins], edges [bins + 1])."""
     most = int(self.values.max(initial=1))
-    edges = np.unique(np.linspace(0, most + 1, _BINS + 1).round())
+    width = -(-(most + 1) // _BINS)  # whole, so that bins are alike
+    edges = np.arange(0, most + 1 + width, width)
     return np.histogram(self.values, edges)
 
 

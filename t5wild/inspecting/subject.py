@@ -68,6 +68,7 @@ class Subject:
     documents: what the examples are made of, as far as it was looked at: their
       bytes, by which they are compared.
     document_lengths: tokens of each document, None where they are no tokens.
+    ended: features of which a cut example ends with an end of sequence.
     packs_by: how a run packs them: `IN_ORDER` or `BEST_FIT`.
     skipped: corrupt rows that were left out.
     notes: what to know when reading the numbers.
@@ -80,6 +81,7 @@ class Subject:
   examples: Mapping[str, rows_lib.Rows]
   documents: Sequence[bytes]
   document_lengths: np.ndarray | None = None
+  ended: Sequence[str] = ()
   packs_by: str = IN_ORDER
   skipped: int = 0
   notes: Sequence[str] = ()
@@ -91,12 +93,17 @@ class Subject:
 
   def cut_examples(self) -> dict[str, rows_lib.Rows]:
     """The examples as long as the features may be."""
-    return {
-        name: rows_lib.cut_off(
-            self.examples[name], self.layout.lengths[name]
-        )
-        for name in self.layout.features
-    }
+    return {name: self._cut(name) for name in self.layout.features}
+
+  def _cut(self, name: str) -> rows_lib.Rows:
+    rows, length = self.examples[name], self.layout.lengths[name]
+    cut = rows_lib.cut_off(rows, length)
+    if name not in self.ended:
+      return cut
+    lasts = np.cumsum(cut.lengths)[rows.lengths > length] - 1
+    values = cut.values.copy()
+    values[lasts] = self.vocabularies[name].eos_id
+    return dataclasses.replace(cut, values=values)
 
   def rows(self, how: str) -> model_rows.RowsOfExamples:
     """The examples in rows, packed in one of three ways."""

@@ -69,6 +69,7 @@ def open_config(
           lengths=lengths,
       ),
       examples=examples,
+      ended=_ended(provider, features),
       documents=_documents(tasks[0], cfg, asked) if len(tasks) == 1 else [],
       skipped=sum(getattr(t.source, 'skipped_lines', 0) for t in tasks),
       notes=notes,
@@ -160,34 +161,42 @@ def _uncut(provider: Any, notes: list[str]) -> Any:
   """The task without the cut that its end of sequence makes, if it has one."""
   import seqio
 
-  cut, whole = (
-      seqio.preprocessors.append_eos_after_trim, seqio.preprocessors.append_eos
-  )
+  whole = seqio.preprocessors.append_eos
   if not isinstance(provider, seqio.Task):
     notes.append('what append_eos_after_trim cuts off is not counted: it is '
                  'in the tasks of the mixture; look at each')  # fmt: skip
     return provider
   steps = list(provider.preprocessors)
-  if not any(_is(step, cut) for step in steps):
+  if not any(map(_cuts, steps)):
     return provider
   return seqio.Task(
       provider.name,
       source=provider.source,
-      preprocessors=[whole if _is(step, cut) else step for step in steps],
+      preprocessors=[whole if _cuts(step) else step for step in steps],
       output_features=provider.output_features,
       shuffle_buffer_size=None,
   )
 
 
-def _is(step: Any, function: Any) -> bool:
-  """Whether a preprocessor is a function, however gin wrapped it."""
-  while step is not function:
+def _cuts(step: Any) -> bool:
+  """Whether a preprocessor is append_eos_after_trim, however gin wrapped it."""
+  import seqio
+
+  while step is not seqio.preprocessors.append_eos_after_trim:
     step = getattr(step, '__wrapped__', None) or (
         step.func if isinstance(step, functools.partial) else None
     )
     if step is None:
       return False
   return True
+
+
+def _ended(provider: Any, features: Mapping[str, Any]) -> list[str]:
+  """Features of which examples end with one, though they are cut."""
+  steps = getattr(provider, 'preprocessors', ())
+  if not any(map(_cuts, steps)):
+    return []
+  return [name for name, feature in features.items() if feature.add_eos]
 
 
 def _documents(

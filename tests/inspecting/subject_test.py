@@ -134,3 +134,14 @@ def test_lengths_that_fit_cut_nothing_off():
 def test_an_unknown_objective_is_refused_with_the_others():
   with pytest.raises(ValueError, match=r"'spam'.*span_corruption"):
     subject_lib.find_objective('spam')
+
+
+def test_examples_that_a_task_ends_after_the_cut_have_their_end():
+  subject = subjects.make(
+      [[5, 6, 7, 8, 1], [5, 1], [5, 6, 7, 1]], lengths={'targets': 4}
+  )
+  rows = [row.tolist() for row in subject.cut_examples()['targets'].split()]
+  assert rows == [[5, 6, 7, 8], [5, 1], [5, 6, 7, 1]]
+  subject = dataclasses.replace(subject, ended=['targets'])
+  rows = [row.tolist() for row in subject.cut_examples()['targets'].split()]
+  assert rows == [[5, 6, 7, 1], [5, 1], [5, 6, 7, 1]]
