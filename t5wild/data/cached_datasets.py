@@ -135,7 +135,11 @@ class CachedDatasetConfig:
     read = self._open()
     exclusions = self._exclusions(read)
     make_sources = functools.partial(
-        self._make_sources, read.caches, layout, exclusions
+        self._make_sources,
+        read.caches,
+        layout,
+        exclusions=exclusions,
+        is_alone=data_layout.num_shards == 1,
     )
     phases = _plan_phases(make_sources(seed), read.stages, cfg=self)
 
@@ -180,8 +184,10 @@ class CachedDatasetConfig:
       self,
       caches: Sequence[record_cache.RecordCache],
       layout: model_rows.Layout,
-      exclusions: exclusions_lib.Exclusions,
       seed: int,
+      *,
+      exclusions: exclusions_lib.Exclusions,
+      is_alone: bool,
   ) -> list[cached_sources.CachedSource]:
     reading = cached_sources.Reading(
         features=layout.features,
@@ -190,6 +196,7 @@ class CachedDatasetConfig:
         seed=seed,
         shuffle=self.shuffle,
         exclusions=exclusions,
+        is_alone=is_alone,
     )
     return [cached_sources.CachedSource(cache, reading) for cache in caches]
 

@@ -38,6 +38,7 @@ class Reading:
     seed: of order and objective.
     shuffle: whether records come in an order drawn for each epoch.
     exclusions: documents that are left out from some step on.
+    is_alone: whether one host reads all rows.
   """
 
   features: tuple[str, ...]
@@ -46,6 +47,7 @@ class Reading:
   seed: int
   shuffle: bool
   exclusions: exclusions_lib.Exclusions | None = None
+  is_alone: bool = False
 
 
 class CachedSource:
@@ -231,7 +233,10 @@ class CachedSource:
   def _pending(self, plan: examples_lib.Planned) -> pending_examples.Pending:
     """Examples that are made when needed, where their lengths are known."""
     lengths = plan.lengths()
-    if lengths is None:
+    # Many rules on the few rows of a batch cost more than on a whole window,
+    # which one host needs in any case.
+    is_mixed = len(plan.objective.ingredients) > 1
+    if lengths is None or (self._reading.is_alone and is_mixed):
       return pending_examples.Made(rows=self._finished(plan.make()))
     features = self._reading.features
     return _PlannedExamples(

@@ -55,6 +55,27 @@ def test_global_batches_are_the_same_for_any_number_of_hosts(
   assert all(state == states[0] for state in states)
 
 
+@pytest.mark.parametrize(
+    'objective',
+    [
+        functools.partial(objectives.ul2, max_tokens_length=60),
+        objectives.iid_denoising,
+        functools.partial(objectives.span_corruption, merge_documents=True),
+        objectives.prefix_lm,
+    ],
+)
+def test_hosts_make_no_more_than_their_rows_and_the_same_ones(
+    objective, text_cache
+):
+  cfg = caches.config(text_cache, objective=objective)
+  whole = caches.reader(cfg)
+  hosts = [caches.reader(cfg, host=host, num_hosts=3) for host in range(3)]
+  for _ in range(4):
+    caches.assert_equal(
+        caches.joined([next(host) for host in hosts]), next(whole)
+    )
+
+
 @pytest.mark.parametrize('step', [0, 1, 7, 13])
 @pytest.mark.parametrize('batch_size', [8, 24, 48])
 def test_stopped_at_any_step_it_goes_on_with_other_hosts_and_batch(

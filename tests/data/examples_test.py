@@ -3,6 +3,8 @@
 """Documents become examples: nothing lost, nothing mixed, one key each."""
 
 import dataclasses
+import functools
+import types
 
 import hypothesis
 from hypothesis import strategies
@@ -12,8 +14,11 @@ import pytest
 from t5wild.data import denoisers
 from t5wild.data import examples
 from t5wild.data import language_modelling
+from t5wild.data import objectives
 from t5wild.data import random_words
+from t5wild.data import rows as rows_lib
 from t5wild.data import spans
+from t5wild.data import vocabularies
 
 VOCAB_SIZE = 2000
 EXTRA_IDS = 1000
@@ -248,3 +253,44 @@ def test_no_document_makes_no_example():
   assert not targets.lengths.size
   inputs, _ = examples.make_examples([np.zeros(0, np.int32)], [(0, 0)], MIXTURE)
   assert not inputs.lengths.size
+
+
+@pytest.mark.parametrize(
+    'objective',
+    [
+        objectives.span_corruption,
+        functools.partial(objectives.span_corruption, merge_documents=True),
+        functools.partial(objectives.ul2, max_tokens_length=60),
+        objectives.causal_lm,
+    ],
+)
+def test_lengths_are_told_before_examples_are_made_and_any_is_made_alone(
+    objective
+):
+  vocabulary = vocabularies.ByteVocabulary(125)
+  feature = types.SimpleNamespace(vocabulary=vocabulary, add_eos=True)
+  plan = objectives.plan_of(
+      objective,
+      sequence_length={'inputs': 64, 'targets': 64},
+      output_features=dict.fromkeys(
+          ('targets',)
+          if objective is objectives.causal_lm
+          else ('inputs', 'targets'),
+          feature,
+      ),
+  )
+  numbers = np.random.default_rng(3)
+  documents = [
+      numbers.integers(3, 259, size).astype(np.int32)
+      for size in (1, 0, 2, 500, 63, 64, 65, 7, 130)
+  ]
+  keys = [(5, number) for number in range(len(documents))]
+  planned = examples.plan_examples(documents, keys, plan)
+  made = planned.make()
+  for rows, lengths in zip(made, planned.lengths(), strict=True):
+    np.testing.assert_array_equal(rows.lengths, lengths)
+  chosen = np.array([4, 0, len(planned) - 1])
+  for rows, some in zip(made, planned.make(chosen), strict=True):
+    expected = rows_lib.take(rows, chosen)
+    np.testing.assert_array_equal(some.values, expected.values)
+    np.testing.assert_array_equal(some.lengths, expected.lengths)
