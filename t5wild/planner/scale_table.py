@@ -137,6 +137,15 @@ def _row(cell: Cell) -> list[str]:
   ]
 
 
+def _gathered(facts: Mapping[str, Any]) -> str:
+  """What a fully sharded step gathers, for the forward and backward pass."""
+  step = remedies.step_shape_of(facts)
+  if not step.parameters_are_sharded:
+    return ''
+  total = 2 * step.activation_bytes * facts['num_parameters']
+  return f'all-gather, data: {total / _GIB:.0f} GiB'
+
+
 def _compiled(cell: Cell, predicted: float) -> list[str]:
   """Whether it fits, both figures of memory, and what is sent."""
   limit = cell.topology.chip.memory_bytes
@@ -144,7 +153,7 @@ def _compiled(cell: Cell, predicted: float) -> list[str]:
     fits = 'yes' if predicted * search.MARGIN <= limit else (
         'unsure' if predicted <= limit else 'no'
     )
-    return [fits, '', f'{predicted / _GIB:.1f}', '']
+    return [fits, '', f'{predicted / _GIB:.1f}', _gathered(cell.facts)]
   peak = cell.program['peak_bytes']
   sent = cell.program.get('collectives') or []
   most = ''
