@@ -11,6 +11,7 @@ TEXT, SENTINEL, END, UNKNOWN, PADDING = (
 )
 _VISIBLE = {'\n': '↵', '\t': '⇥', '\x7f': '␡'}
 _FIRST_BYTE = 3  # id of byte 0 in a vocabulary of bytes
+_TRIED = 64  # pieces among which one is a text
 # Signs that move or hide their neighbours, or end a line.
 _HIDDEN = ('Cc', 'Cf', 'Zl', 'Zp')
 
@@ -34,22 +35,28 @@ def parts_of(
 ) -> Iterator[tuple[str, str]]:
   """Yields (kind, text) of runs of tokens, so that nothing is left out."""
   run: list[int] = []
+  is_first = True
   for token in tokens:
     kind = kind_of(token, vocabulary)
     if kind == TEXT:
       run.append(token)
       continue
     if run:
-      yield TEXT, _decode(run, vocabulary)
+      yield TEXT, _decode(run, vocabulary, is_first=is_first)
       run = []
+    is_first = False
     yield kind, _mark(token, kind, vocabulary)
   if run:
-    yield TEXT, _decode(run, vocabulary)
+    yield TEXT, _decode(run, vocabulary, is_first=is_first)
 
 
-def _decode(tokens: Sequence[int], vocabulary: Any) -> str:
+def _decode(
+    tokens: Sequence[int], vocabulary: Any, *, is_first: bool
+) -> str:
   if not _is_bytes(vocabulary):
-    return vocabulary.decode(tokens)
+    # SentencePiece drops the space before the first word that it is given.
+    begins_word = not is_first and _begins_word(tokens[0], vocabulary)
+    return ' ' * begins_word + vocabulary.decode(tokens)
   # What is no UTF-8, such as half a character, is shown, too.
   data = bytes(token - _FIRST_BYTE for token in tokens)
   return data.decode('utf-8', 'replace')
@@ -68,8 +75,19 @@ def name_of(token: int, vocabulary: Any) -> str:
     return _mark(token, kind, vocabulary)
   if _is_bytes(vocabulary) and token - _FIRST_BYTE >= 0x80:
     return f'byte {token - _FIRST_BYTE:#04x}'
-  text = visible(vocabulary.decode([token])) or f'#{token}'
-  return '␣' if text == ' ' else text
+  text = visible(vocabulary.decode([token]))
+  if not _is_bytes(vocabulary) and _begins_word(token, vocabulary):
+    return f'▁{text}'
+  return '␣' if text == ' ' else text or f'#{token}'
+
+
+def _begins_word(token: int, vocabulary: Any) -> bool:
+  """Whether a piece has a space before it, which shows where it is second."""
+  for first in range(_FIRST_BYTE, _FIRST_BYTE + _TRIED):
+    before = vocabulary.decode([first])
+    if before.strip():
+      return vocabulary.decode([first, int(token)]).startswith(f'{before} ')
+  return False
 
 
 def _is_bytes(vocabulary: Any) -> bool:

@@ -130,3 +130,27 @@ def test_a_folder_without_data_names_the_folders_in_it(tmp_path):
     hugging_face.find(str(tmp_path))
   with pytest.raises(FileNotFoundError, match='there is no data in'):
     hugging_face.find(str(tmp_path / 'inner'))
+
+
+def test_what_todays_datasets_writes_is_read_as_it_reads_it(tmp_path):
+  datasets = pytest.importorskip(
+      'datasets', reason="Hugging Face's datasets is not installed"
+  )
+  made = datasets.Dataset.from_dict(
+      {
+          'text': [f'text {n}' for n in range(30)],
+          'label': [n % 2 for n in range(30)],
+          'ids': [[n] * (n % 3) for n in range(30)],
+      },
+      features=datasets.Features({
+          'text': datasets.Value('string'),
+          'label': datasets.ClassLabel(names=['no', 'yes']),
+          'ids': datasets.Sequence(datasets.Value('int64')),
+      }),
+  ).filter(lambda row: row['label'] == 1)
+  made.save_to_disk(str(tmp_path / 'saved'), num_shards=3)
+  found = rows(hugging_face.find(str(tmp_path / 'saved')))
+  names = made.features['label']
+  assert [
+      (row['text'], row['label'], row['ids'].tolist()) for row in found
+  ] == [(row['text'], names.int2str(row['label']), row['ids']) for row in made]

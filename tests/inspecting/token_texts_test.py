@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokens as text: nothing is left out, nothing hides."""
 
+import pytest
+import sentencepiece
+
+from t5wild.inspecting import file_vocabularies
 from t5wild.inspecting import token_texts
 from tests.inspecting import subjects
 
@@ -37,3 +41,34 @@ def test_a_token_alone_has_a_name():
   names = {3 + 32: '␣', 13: '↵', 3 + 0xC3: 'byte 0xc3', 100: 'a', 383: '<0>'}
   for token, name in names.items():
     assert token_texts.name_of(token, _BYTES) == name
+
+
+@pytest.fixture(scope='module')
+def pieces(tmp_path_factory):
+  """A SentencePiece vocabulary of a few words."""
+  path = tmp_path_factory.mktemp('pieces')
+  text = path / 'a.txt'
+  text.write_text('the cat sat on a mat\nthe dog sat on a log\n' * 50)
+  model = str(path / 'a.model')
+  sentencepiece.SentencePieceTrainer.train(
+      input=str(text), model_prefix=model.removesuffix('.model'),
+      vocab_size=26, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+      minloglevel=9, hard_vocab_limit=False,
+  )  # fmt: skip
+  return file_vocabularies.load(model)
+
+
+def test_pieces_keep_their_spaces_between_marks(pieces):
+  words = [pieces.encode(word) for word in ('the cat', 'sat', 'on a')]
+  last = pieces.vocab_size - 1
+  tokens = [*words[0], last, *words[1], last - 1, *words[2], 1]
+  shown = ''.join(text for _, text in token_texts.parts_of(tokens, pieces))
+  assert shown == 'the cat<0> sat<1> on a</s>'
+
+
+def test_a_piece_alone_shows_the_space_before_it(pieces):
+  model = sentencepiece.SentencePieceProcessor(
+      model_file=pieces._description['path']
+  )
+  for token in range(3, model.vocab_size()):
+    assert token_texts.name_of(token, pieces) == model.id_to_piece(token)

@@ -207,7 +207,21 @@ def test_a_cache_of_seqio_gives_what_seqio_itself_reads_of_it(tmp_path):
             _LENGTHS, 'train', use_cached=True, shuffle=False
         ).as_numpy_iterator()
     )
+    cfg = datasets.DatasetConfig(
+        mixture_or_task_name=registered, task_feature_lengths=_LENGTHS,
+        split='train', batch_size=1, shuffle=False, seed=0, use_cached=True,
+    )  # fmt: skip
+    batches = datasets.get_dataset(
+        cfg, 0, 1, seqio.EncDecFeatureConverter, num_epochs=1
+    )
+    targets = [
+        batch['decoder_target_tokens'][0]
+        for batch in batches.as_numpy_iterator()
+    ]
   ours = read(task)
+  assert sorted(tokens[tokens > 0].tolist() for tokens in targets) == sorted(
+      example['targets'].tolist() for example in ours
+  )
 
   def key(example):
     return tuple(example['inputs']), tuple(example['targets'])
