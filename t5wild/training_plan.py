@@ -117,8 +117,7 @@ class TrainingPlan:
           'Drop the binding.'
       )
     actions_lib.parse_modes(self.actions)
-    for each in self.sinks or ():
-      service_lib.described(each)
+    service_lib.check(self.sinks)
     self._check_answers()
 
   def _check_answers(self) -> None:

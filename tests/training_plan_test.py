@@ -10,6 +10,7 @@ import pytest
 from t5wild import training_plan
 from t5wild.checkpoints import configs
 from t5wild.vitals import answers
+from t5wild.vitals.services import prometheus_sink
 
 _GOOD = {
     field.name: None
@@ -28,6 +29,9 @@ _GOOD = {
         ('relative_steps', -5, 'relative_steps is -5.*TRAIN_STEPS_RELATIVE'),
         ('gc_period', -1, 'gc_period is -1, expected at least 0'),
         ('use_orbax', False, 'use_orbax = False'),
+        ('sinks', [print], r'holds <built-in function print>\n  expected:'),
+        ('sinks', [prometheus_sink.PrometheusSink], 'parentheses'),
+        ('sinks', print, r'expected: a list of services'),
         ('actions', {'TRAINEVAL': []}, "did you mean 'TRAIN_EVAL'"),
     ],
 )

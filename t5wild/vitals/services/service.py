@@ -66,6 +66,18 @@ def require(package: str, *, extra: str, of: str) -> None:
     )
 
 
+def check(services: Any) -> None:
+  """Refuses what `train_script.train.sinks` cannot be; None is none.
+
+  Raises:
+    BadServiceError: see there.
+  """
+  if services is not None and not isinstance(services, (list, tuple)):
+    raise _no_service(services)
+  for each in services or ():
+    described(each)
+
+
 def described(service: Service) -> dict[str, Any]:
   """What another process makes the same service from.
 
@@ -73,13 +85,9 @@ def described(service: Service) -> dict[str, Any]:
     BadServiceError: it is no service.
   """
   cls = type(service)
-  if not dataclasses.is_dataclass(service) or not hasattr(service, 'connect'):
-    raise BadServiceError(
-        f'train_script.train.sinks holds {service!r}\n'
-        '  expected: services such as @wandb_sink.WandbSink(), with their '
-        'parentheses.\n'
-        '  do: see "Numbers to other places" in docs/reports.md'
-    )
+  is_made = dataclasses.is_dataclass(cls)  # and no class without parentheses
+  if not is_made or not hasattr(service, 'connect'):
+    raise _no_service(service)
   return {
       'module': cls.__module__,
       'name': cls.__qualname__,
@@ -108,3 +116,12 @@ def remember_id(run_dir: run_dir_lib.RunDir, service: str, value: str) -> None:
 
 def _id_file(run_dir: run_dir_lib.RunDir, service: str) -> str:
   return run_dir.service_file(service, 'run_id.txt')
+
+
+def _no_service(value: Any) -> BadServiceError:
+  return BadServiceError(
+      f'train_script.train.sinks holds {value!r}\n'
+      '  expected: a list of services such as [@wandb_sink.WandbSink()], with '
+      'their parentheses.\n'
+      '  do: see "Numbers to other places" in docs/reports.md'
+  )
