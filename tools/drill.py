@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Harms a run under `t5wild supervise`, again and again; one JSON line each.
+"""Harms a run under `t5wild supervise`, again and again.
+
+One JSON line for each fault, and a table at the end.
 
   t5wild supervise -- t5wild train ... --gin.MODEL_DIR=runs/a &
   python tools/drill.py runs/a --faults kill,stop,term --number 6
@@ -39,6 +41,7 @@ def main() -> None:
     parser.error(f'--faults has {wrong}: expected some of {list(drill.FAULTS)}')
   rng = random.Random(options.seed)
   run_dir = run_dir_lib.RunDir(options.run)
+  results = []
   try:
     drill.living(run_dir)
     for index in range(options.number):
@@ -47,10 +50,12 @@ def main() -> None:
           run_dir, faults[index % len(faults)], rng=rng,
           timeout_seconds=options.timeout,
       )  # fmt: skip
+      results.append(result)
       sys.stdout.write(json.dumps(dataclasses.asdict(result)) + '\n')
       sys.stdout.flush()
   except (drill.NoRunError, TimeoutError) as error:
-    sys.exit(str(error))
+    sys.exit(f'{drill.table(results)}\n{error}' if results else str(error))
+  sys.stdout.write(f'\n{drill.table(results)}\n')
 
 
 if __name__ == '__main__':

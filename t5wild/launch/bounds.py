@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a supervisor waits for what."""
 
+from collections.abc import Mapping
 import dataclasses
+import time
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,3 +43,17 @@ class Bounds:
           f'{self.stop}: expected more wall time than a stop may take. Lower '
           '--stop_seconds or ask for more time.'
       )
+
+
+def slurm_seconds(
+    environment: Mapping[str, str], *, stop: float
+) -> float | None:
+  """Seconds until SLURM ends this job; None where it does not say.
+
+  Args:
+    environment: of a task of the job.
+    stop: seconds that a stop may take; with less left there is no point.
+  """
+  end = environment.get('SLURM_JOB_END_TIME', '')
+  left = int(end) - time.time() if end.isdigit() else 0.0
+  return left if left > stop else None

@@ -6,7 +6,7 @@ For a person to try on a recipe of their own, while it trains; what is lost is
 what came after the newest checkpoint.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import os
 import random
@@ -20,11 +20,15 @@ from t5wild.vitals import records
 
 FAULTS: Mapping[str, int] = {
     'kill': signal.SIGKILL,
+    'kill0': signal.SIGKILL,  # of process 0, which the others meet at
     'stop': signal.SIGSTOP,  # a hang; the watchdog's bound must come first
     'term': signal.SIGTERM,  # preempted: it saves
     'abort': signal.SIGABRT,
+    'flip': signal.SIGKILL,  # after a byte of the newest checkpoint is flipped
+    'truncate': signal.SIGKILL,  # after half of its largest file is gone
 }
 _POLL_SECONDS = 0.1
+_HARMS_FILES = ('flip', 'truncate')
 
 
 class NoRunError(ValueError):
@@ -92,7 +96,10 @@ def harm(
     NoRunError: There is no run.
     TimeoutError: It has not recovered.
   """
-  victim = rng.choice(living(run_dir))
+  found = living(run_dir)
+  victim = found[0] if fault == 'kill0' else rng.choice(found)
+  if fault in _HARMS_FILES:
+    harm_file(largest_file(run_dir), fault, rng=rng)
   begin = time.time()
   send(victim.pid, FAULTS[fault])
   while True:
@@ -126,6 +133,53 @@ def harm(
       next_step_seconds=time.time() - begin,
       lost_steps=max(0, reached - after[0].first_step),
   )
+
+
+def largest_file(run_dir: run_dir_lib.RunDir) -> str:
+  """The largest file of the newest checkpoint: it holds arrays.
+
+  Raises:
+    NoRunError: There is no checkpoint on this machine.
+  """
+  steps = run_dir.local_checkpoint_steps()
+  if not steps:
+    raise NoRunError(
+        f'{run_dir.path} has no checkpoint on this machine: expected one to '
+        'harm. Wait for the first save, or drill other faults.'
+    )
+  paths = [
+      os.path.join(folder, name)
+      for folder, _, names in os.walk(run_dir.checkpoint(max(steps)))
+      for name in names
+  ]
+  return max(paths, key=os.path.getsize)
+
+
+def harm_file(path: str, fault: str, *, rng: random.Random) -> None:
+  """Flips one bit of a file, or cuts it in half."""
+  size = os.path.getsize(path)
+  if fault == 'truncate':
+    os.truncate(path, size // 2)
+    return
+  with open(path, 'r+b') as file:
+    file.seek(rng.randrange(size))
+    byte = file.read(1)
+    file.seek(-1, os.SEEK_CUR)
+    file.write(bytes([byte[0] ^ 1 << rng.randrange(8)]))
+
+
+def table(results: Sequence[Result]) -> str:
+  """Markdown, as docs/reliability.md has it."""
+  rows = ['| fault | process | after step | seen after | next step after '
+          '| steps made again |', '|---|---|---|---|---|---|']  # fmt: skip
+  for one in results:
+    seen = one.detected_seconds
+    rows.append(
+        f'| {one.fault} | {one.process} | {one.step} | '
+        f'{"-" if seen is None else f"{seen:.1f} s"} | '
+        f'{one.next_step_seconds:.1f} s | {one.lost_steps} |'
+    )
+  return '\n'.join(rows)
 
 
 def _events(run_dir, since: float, names: tuple[str, ...]):

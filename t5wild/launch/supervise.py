@@ -142,7 +142,10 @@ def _checked(arguments, command):
       start=(
           arguments.start_seconds if local_group.gives_signs(command) else None
       ),
-      wall_time=arguments.wall_time_seconds,
+      wall_time=(
+          arguments.wall_time_seconds
+          or bounds_lib.slurm_seconds(environment, stop=arguments.stop_seconds)
+      ),
   )
   return job, policy, bounds, targets
 
@@ -237,7 +240,8 @@ def _parser() -> argparse.ArgumentParser:
       ('finish', bounds.finish, 'for the others to leave when one is done'),
       ('silent', bounds.silent, 'without a sign of life: hung'),
       ('start', bounds.start, 'until the first sign of life'),
-      ('wall_time', None, 'of all; stops in good order before it is up'),
+      ('wall_time', None,
+       "of all; stops in good order before it is up; default: SLURM's"),
       ('alive', None, 'between alerts that it is still training'),
   ):  # fmt: skip
     add(f'--{name}_seconds', type=float, default=default, metavar='S',

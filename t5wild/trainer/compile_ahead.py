@@ -10,8 +10,12 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild.partitioning import distributed
 from t5wild.trainer import agreement
 from t5wild.trainer import trainer as trainer_lib
+
+# The slowest process comes so much later than the fastest, at most.
+_COMPILE_SECONDS = 3600
 
 
 class CompileAhead:
@@ -48,6 +52,15 @@ class CompileAhead:
     self._pool.shutdown(wait=False)
 
   def finish(self, trainer: trainer_lib.BaseTrainer) -> float:
+    """Gives `trainer` its compiled step, as `_finish`; waits for all processes.
+
+    Compilers take their time; the first collective would not wait for one.
+    """
+    seconds = self._finish(trainer)
+    distributed.barrier('compiled training step', _COMPILE_SECONDS)
+    return seconds
+
+  def _finish(self, trainer: trainer_lib.BaseTrainer) -> float:
     """Gives `trainer` its compiled step; waits for it if need be.
 
     Compiles anew where the state turned out to have other types than expected

@@ -25,6 +25,7 @@ from typing import Any
 from absl import logging
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from t5wild.partitioning import distributed
 from t5wild.trainer import loop
@@ -149,6 +150,11 @@ class CorruptionChecks:
         for name, x in batch.items()
     }
     rows = replay_lib.everywhere(zeros, mesh=mesh)
+    self._sums.compile(params)
+    if self._replays:
+      self._replay.compile(*self._arguments(rows))
+    # Compilers take their time; the first collective would not wait for one.
+    distributed.barrier('compiled checks for silent corruption')
     jax.block_until_ready(self._run(rows))
     start = time.perf_counter()
     jax.block_until_ready(self._run(rows))
@@ -197,6 +203,10 @@ class CorruptionChecks:
     Raises:
       SilentCorruptionError: on every process, after the same step.
     """
+    if step <= self._agreed:  # the run has gone back to an earlier state
+      while self._pending:
+        self._judge(*self._pending.popleft())
+      self._agreed = step - 1
     if self._period is None:
       self._choose_period(step)
     elif step % self._period == 0:
@@ -248,15 +258,17 @@ class CorruptionChecks:
 
   def _run(self, rows: Mapping[str, jax.Array]) -> list[Any]:
     """Sums of the parameters and of two replays, under way."""
-    state = self._trainer.train_state
-    found = [self._sums(state.params)]
+    arguments = self._arguments(rows)
+    found = [self._sums(arguments[0])]
     if self._replays:
-      arguments = (
-          state.params, state.flax_mutables or None, rows,
-          jax.random.PRNGKey(_KEY),
-      )  # fmt: skip
       found += [self._replay(*arguments) for _ in range(2)]
     return found
+
+  def _arguments(self, rows: Mapping[str, jax.Array]) -> tuple[Any, ...]:
+    state = self._trainer.train_state
+    # An array of this process alone is no argument of a program of all.
+    key = np.asarray(jax.random.PRNGKey(_KEY))
+    return state.params, state.flax_mutables or None, rows, key
 
   def _judge(self, step: int, sums: list[Any]) -> None:
     read = [replay_lib.read(self._names, one) for one in sums]

@@ -105,6 +105,11 @@ class Summed:
     everywhere = NamedSharding(mesh, PartitionSpec())
     self._fn = jax.jit(local, out_shardings=everywhere)
 
+  def compile(self, *args: Any) -> None:
+    """Compiles for arguments like these; runs nothing."""
+    with flax_partitioning.axis_rules(()):
+      self._fn = self._fn.lower(*args).compile()
+
   def __call__(self, *args: Any) -> tuple[jax.Array, jax.Array]:
     """Starts the computation; returns before it is done."""
     # No rules: inside, an array is the device's own and has no mesh axes.
@@ -196,6 +201,11 @@ class ShardedReplay:
         out_axis_resources=specs,
     )
     self._sums = make_replica_sums(params)
+
+  def compile(self, params: PyTree, *args: Any) -> None:
+    """Compiles for arguments like these; runs nothing."""
+    self._gradient = self._gradient.lower(params, *args).compile()
+    self._sums.compile(params)
 
   def __call__(self, *args: Any) -> tuple[jax.Array, jax.Array]:
     """Starts the computation; returns before it is done."""

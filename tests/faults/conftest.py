@@ -17,3 +17,18 @@ def undisturbed(tmp_path_factory):
   losses = supervised.losses(folder)
   assert list(losses) == list(range(1, supervised.NUM_STEPS + 1))
   return losses
+
+
+@pytest.fixture
+def start(tmp_path):
+  """Starts a supervised run; ends it whatever the test does."""
+  runs = []
+
+  def begin(**arguments):
+    name = f'run_{len(runs)}'
+    runs.append(supervised.SupervisedRun(tmp_path / name, **arguments))
+    return runs[-1]
+
+  yield begin
+  for run in runs:
+    run.close()

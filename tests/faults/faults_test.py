@@ -23,21 +23,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiprocess]
 _HANG_SECONDS = 8.0
 
 
-@pytest.fixture
-def start(tmp_path):
-  """Starts a supervised run; ends it whatever the test does."""
-  runs = []
-
-  def begin(**arguments):
-    name = f'run_{len(runs)}'
-    runs.append(supervised.SupervisedRun(tmp_path / name, **arguments))
-    return runs[-1]
-
-  yield begin
-  for run in runs:
-    run.close()
-
-
 def test_a_process_killed_while_it_restores_costs_no_step(start, undisturbed):
   run = start()
   run.wait_for_step()

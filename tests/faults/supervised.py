@@ -29,13 +29,15 @@ STEP = 25
 NUM_STEPS = 60
 
 
-def train_command(folder, bindings: Mapping[str, object]) -> list[str]:
+def train_command(
+    folder, bindings: Mapping[str, object], *, recipe: str = RECIPE.name
+) -> list[str]:
   """`t5wild train` on the faults' recipe; `__` stands for a dot."""
   flags = [
       f'--gin.{name.replace("__", ".")}={value}'
       for name, value in {'MODEL_DIR': folder, **bindings}.items()
   ]
-  return ['t5wild', 'train', f'--gin_file={RECIPE}', *flags]
+  return ['t5wild', 'train', f'--gin_file={RECIPE.parent / recipe}', *flags]
 
 
 def environment() -> dict[str, str]:
@@ -57,6 +59,7 @@ class SupervisedRun:
       first: Sequence[str] = (),
       processes: int = 2,
       extra: Mapping[str, str] | None = None,
+      recipe: str = RECIPE.name,
       **bindings,
   ):
     """Starts it.
@@ -67,6 +70,7 @@ class SupervisedRun:
       first: comes before the command, as a wrapper does.
       processes: on this host.
       extra: environment variables.
+      recipe: a file of this folder.
       **bindings: of gin; `__` stands for a dot.
     """
     self.folder = folder
@@ -79,7 +83,7 @@ class SupervisedRun:
               f'--processes={processes}', '--stop_seconds=60',
               f'--run_dir={folder}',
               f'--node_ledger={folder.parent / "nodes.jsonl"}', *flags, '--',
-              *first, *train_command(folder, bindings),
+              *first, *train_command(folder, bindings, recipe=recipe),
           ],
           env={**environment(), **(extra or {})},
           stdout=log,
@@ -175,8 +179,16 @@ class Seconds:
   start: float
 
 
-def seconds_after(run: SupervisedRun, fault: float) -> Seconds:
-  """From a fault until it was seen, and until a step was finished again."""
+def seconds_after(
+    run: SupervisedRun, fault: float, *, of_attempt: int = 1
+) -> Seconds:
+  """From a fault until it was seen, and until a step was finished again.
+
+  Args:
+    run: that recovered.
+    fault: when it befell.
+    of_attempt: the first after the fault that came to a step, of those after.
+  """
   seen = [
       e.seconds
       for e in run.events()
@@ -191,18 +203,20 @@ def seconds_after(run: SupervisedRun, fault: float) -> Seconds:
   again = [
       r.seconds
       for r in records.read_records(run.folder / 'metrics.jsonl')
-      if r.name == 'train/loss' and r.seconds > started[0]
+      if r.name == 'train/loss' and r.seconds > started[of_attempt - 1]
   ]
   return Seconds(
       detected=min(seen) - fault,
       next_step=min(again) - fault,
-      start=min(again) - started[0],
+      start=min(again) - started[of_attempt - 1],
   )
 
 
-def tell(capsys, name: str, run: SupervisedRun, fault: float) -> Seconds:
+def tell(
+    capsys, name: str, run: SupervisedRun, fault: float, *, of_attempt: int = 1
+) -> Seconds:
   """Prints a row of the table; also to the file that FAULT_TABLE names."""
-  seconds = seconds_after(run, fault)
+  seconds = seconds_after(run, fault, of_attempt=of_attempt)
   row = {
       'fault': name,
       'ends': run.exits(),

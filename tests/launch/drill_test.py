@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drill on a supervised process of a few lines."""
 
+import dataclasses
 import random
 import subprocess
 import sys
@@ -70,3 +71,41 @@ def test_a_run_that_does_not_recover_is_told(run_dir):
 def test_where_nothing_runs_there_is_nothing_to_harm(tmp_path):
   with pytest.raises(drill.NoRunError, match='expected a run under'):
     drill.living(run_dir_lib.RunDir(str(tmp_path)))
+
+
+@pytest.mark.parametrize('fault', ['flip', 'truncate'])
+def test_the_newest_checkpoints_largest_file_is_harmed(fault, tmp_path):
+  run_dir = run_dir_lib.RunDir(str(tmp_path))
+  whole = bytes(range(200))
+  for step in (2, 10):
+    folder = tmp_path / f'checkpoint_{step}' / 'state'
+    folder.mkdir(parents=True)
+    (folder / 'small').write_bytes(b'x')
+    (folder / 'arrays').write_bytes(whole)
+  path = drill.largest_file(run_dir)
+  assert path == str(tmp_path / 'checkpoint_10' / 'state' / 'arrays')
+  drill.harm_file(path, fault, rng=random.Random(0))
+  with open(path, 'rb') as file:
+    harmed = file.read()
+  if fault == 'truncate':
+    assert harmed == whole[:100]
+  else:
+    changed = [a ^ b for a, b in zip(harmed, whole, strict=True) if a != b]
+    assert len(changed) == 1 and changed[0].bit_count() == 1
+
+
+def test_without_a_checkpoint_there_is_none_to_harm(tmp_path):
+  with pytest.raises(drill.NoRunError, match='has no checkpoint.*expected'):
+    drill.largest_file(run_dir_lib.RunDir(str(tmp_path)))
+
+
+def test_the_table_has_a_row_for_each_fault():
+  one = drill.Result(
+      fault='term', process=1, step=7, detected_seconds=None,
+      next_step_seconds=3.21, lost_steps=0,
+  )  # fmt: skip
+  told = drill.table([one, dataclasses.replace(one, detected_seconds=0.5)])
+  assert told.splitlines()[2:] == [
+      '| term | 1 | 7 | - | 3.2 s | 0 |',
+      '| term | 1 | 7 | 0.5 s | 3.2 s | 0 |',
+  ]

@@ -105,6 +105,17 @@ def test_devices_alike_agree_and_it_is_on_record(make_run):
   assert 'same and on other devices' in run.checks.describe()
 
 
+def test_a_run_that_went_back_is_checked_from_there_on(make_run):
+  run = _Run(make_run, replay=False)
+  run.train(8)
+  run.step = 3
+  run.train(2)
+  run.flip(5)
+  with pytest.raises(corruption_checks.SilentCorruptionError):
+    run.train(8)
+  assert run.quarantined == [(5, 'silent corruption, seen after step 6')]
+
+
 def test_two_replicas_that_differ_are_both_suspects(make_run):
   run = _Run(make_run, mesh_shape={'data': 2, 'model': 2, 'sequence': 2},
              replay=False)  # fmt: skip
