@@ -60,8 +60,8 @@ def use(flags: Mapping[str, object], *, platform: str | None) -> None:
     platform: 'tpu' sends flags to libtpu, anything else to XLA itself.
 
   Raises:
-    FlagError: a name is unknown to what is installed, or JAX has started
-      devices already and would not read it.
+    FlagError: a name is unknown to what is installed. Where JAX has started
+      devices already and would not read it, a warning is logged.
   """
   variable = _LIBTPU if platform == 'tpu' else _XLA
   words = shlex.split(os.environ.get(variable, ''))
@@ -80,13 +80,14 @@ def use(flags: Mapping[str, object], *, platform: str | None) -> None:
   if not new and not environment:
     return
   if xla_bridge.backends_are_initialized():
-    raise FlagError(
-        f'startup_flags set {[*new, *environment]}, and JAX has started its '
-        'devices already.\n'
-        'Expected them before the first use of a device.\n'
-        'Set them in the environment of the process: '
-        f'{variable}="{" ".join(new)}".'
+    # In a notebook, say, which trains nothing: no reason to refuse.
+    logging.warning(
+        'startup_flags are not set: %s. Expected them before the first use of '
+        'a device, and JAX has started its devices already. Set them in the '
+        'environment of the process: %s="%s".',
+        [*new, *environment], variable, ' '.join(new),
     )
+    return
   if new:
     _check_flags(new, variable)
     os.environ[variable] = ' '.join([*words, *new])
