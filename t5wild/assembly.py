@@ -217,7 +217,7 @@ class _Session:
         trainer=trainer,
         metrics=self._metrics,
         dataset_state=lambda: self._feed.state_at(),
-        first_step=initial.step,
+        initial=initial,
     )
     self._rewinds = training_rewinds.Rewinds(
         plan, data, saves=self._saves, reader=self._reader
@@ -381,6 +381,7 @@ class _Session:
     with self._ledger.span('compile'):
       seconds = ahead.finish(self._trainer)
       self._checks.prepare(self._data.abstract_batch())
+      self._saves.prepare(self._data.abstract_batch())
     booked = self._ledger.seconds()
     self._metrics.write_scalars(self._first_step, {
         'timing/compile_seconds': seconds,

@@ -7,6 +7,8 @@ from typing import Any
 
 import jax
 
+from t5wild import loss_probe
+from t5wild import run_dir as run_dir_lib
 from t5wild import training_plan
 from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import steps
@@ -32,7 +34,7 @@ class TrainingSaves:
       trainer: Any,
       metrics: metrics_manager.MetricsManager,
       dataset_state: Callable[[], Mapping[str, Any] | None],
-      first_step: int,
+      initial: initialize.InitialState,
   ):
     """Opens the checkpoint manager.
 
@@ -42,7 +44,7 @@ class TrainingSaves:
       metrics: Takes a record of each save.
       dataset_state: Tells this process's position after the batches trained
         on, not after those read ahead.
-      first_step: After which the run begins.
+      initial: What the run begins with.
     """
     self._plan = plan
     self._trainer = trainer
@@ -59,7 +61,32 @@ class TrainingSaves:
         plan.model_dir,
         batch_size=getattr(plan.train_dataset_cfg, 'batch_size', None),
     )
-    self._note(first_step, dataset_state())
+    self._note(initial.step, dataset_state())
+    self._source = initial.source if initial.is_own else None
+    self._probe = None
+    self._losses: dict[int, Any] = {}  # begun, by step
+
+  def prepare(self, shapes: Mapping[str, jax.ShapeDtypeStruct]) -> None:
+    """Compiles the loss of the probe, and holds a restored state against it.
+
+    Args:
+      shapes: Of a training batch.
+
+    Raises:
+      training_plan.BadPlanError: It gives another loss than when it was saved.
+    """
+    save = self._plan.checkpoint_cfg.save
+    if save is None or not save.probe_loss:
+      return
+    self._probe = loss_probe.LossProbe(
+        trainer=self._trainer,
+        model=self._plan.model,
+        partitioner=self._plan.partitioner,
+    )
+    self._probe.prepare(shapes)
+    if self._source is not None:
+      with training_plan.as_bad_plan():
+        self._probe.check(self._source)
 
   def _note(self, step: int, state: Mapping[str, Any] | None) -> None:
     if jax.process_index() == 0:
@@ -69,6 +96,8 @@ class TrainingSaves:
     """Starts an asynchronous save of the state."""
     if self._manager is not None:
       state = self._dataset_state()
+      if self._probe is not None:
+        self._losses[step] = self._probe.start()
       self._manager.save(step, self._trainer.train_state, dataset_state=state)
       self._note(step, state)
 
@@ -208,6 +237,11 @@ class TrainingSaves:
       self._stores.close()
 
   def _record(self, event: checkpoint_manager.CheckpointEvent) -> None:
+    loss = self._losses.pop(event.step, None)
+    if event.kind == 'saved' and jax.process_index() == 0:
+      path = run_dir_lib.RunDir(event.directory).checkpoint(event.step)
+      if self._probe is not None:
+        self._probe.write(path, loss)
     if event.kind in _RECORDED:
       self._metrics.write_scalars(
           event.step,

@@ -50,6 +50,8 @@ class SaveCheckpointConfig:
     deadline_seconds: How long a save may take; the run does not wait for one
       that is overdue, tells it, and the next saves go on without it.
     tiers: Other stores than MODEL_DIR, `FastTier` and `Mirror`.
+    probe_loss: Whether the loss of a few fixed examples is saved along, and
+      computed again when the run goes on: another model is then refused.
   """
 
   dtype: str | None = 'float32'
@@ -70,6 +72,7 @@ class SaveCheckpointConfig:
   keep_period: int | None = None
   deadline_seconds: float = 1200.0
   tiers: Sequence[Any] = ()
+  probe_loss: bool = False
 
   def __post_init__(self):
     """Refuses what could only fail at the first save."""

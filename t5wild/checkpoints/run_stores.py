@@ -141,11 +141,11 @@ class RunStores:
         mirror.close()
 
   def _on_main(self, event: save_events.CheckpointEvent) -> None:
+    self._on_record(event)
+    self._on_event(event)
     if event.kind in (save_events.SAVED, save_events.SAVED_LATE):
       for mirror in self._mirrors:
         mirror.offer(event.step)
-    self._on_record(event)
-    self._on_event(event)
 
   def _on_record(self, event: save_events.CheckpointEvent) -> None:
     if event.kind in _ON_RECORD:
