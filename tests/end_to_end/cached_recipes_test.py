@@ -11,6 +11,7 @@ import pytest
 
 from t5wild import exit_codes
 from tests import multiprocess
+from tests.end_to_end import binaries
 from tests.end_to_end import runs
 
 pytestmark = pytest.mark.slow
@@ -64,3 +65,19 @@ def test_a_recipe_runs_from_a_cache_and_tells_its_samples(
   assert re.search(r'^  targets: \'.+\'$|^  targets: ".+"$', told, re.M)
   found = _run('samples', f'--run={run}', '--find=def loads').stdout
   assert found.startswith('1 records have')
+  if recipe == 'quickstart':
+    _evaluate_and_infer_without_a_task(run, tmp_path)
+
+
+def _evaluate_and_infer_without_a_task(run, tmp_path) -> None:
+  """The task is the one that stands in the recipe beside the cache."""
+  assert binaries.run('eval', f'--run={run}') == exit_codes.DONE.code
+  figures = list((run / 'eval').glob('local_text_validation/*.jsonl'))
+  assert figures
+  prompts = tmp_path / 'prompts.txt'
+  prompts.write_text('def loads(\n')
+  output = tmp_path / 'outputs.jsonl'
+  assert binaries.run(
+      'infer', f'--run={run}', f'--input={prompts}', f'--output={output}'
+  ) == exit_codes.DONE.code
+  assert len(output.read_text().splitlines()) == 1

@@ -128,7 +128,9 @@ def test_losses_after_kill_9_are_the_same_bits(
 
 
 @pytest.mark.multiprocess
-def test_two_processes_go_on_in_microbatches_where_one_stopped(undisturbed, cache, tmp_path):
+def test_two_processes_go_on_in_microbatches_where_one_stopped(
+    undisturbed, cache, tmp_path
+):
   folder = tmp_path / 'run'
   assert _train(folder, cache, num_devices=4, TRAIN_STEPS=6) == 0
   multiprocess.run_processes(
