@@ -80,7 +80,7 @@ def _fill(statistics: statistics_lib.Statistics, axes: Any) -> None:
     bars = axes.bar(places, values, width, color=COLOURS[index], label=name)
     axes.bar_label(bars, [f'{value:.0%}' for value in values], fontsize=8)
   axes.set_xticks(range(len(statistics.fill)), list(statistics.fill))
-  axes.set_ylim(0, 1.15)
+  axes.set_ylim(0, 1.3)
   axes.set_title('fill of rows')
   axes.legend(frameon=False, fontsize=8)
 
