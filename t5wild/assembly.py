@@ -223,6 +223,7 @@ class _Session:
         plan, data, saves=self._saves, reader=self._reader
     )
     self._watch = self._rewinds.make_watch(trainer, step=initial.step)
+    self._rank_times = self._rewinds.make_rank_times(self._run_dir, watchdog)
     self._checks = training_checks.open_checks(
         plan, trainer=trainer, saves=self._saves, metrics=self._metrics,
         first_step=initial.step,
@@ -264,7 +265,7 @@ class _Session:
         profiler=profiler,
         on_step=self._after_step,
     )
-    actions.watch = self._watch
+    actions.watch, actions.rank_times = self._watch, self._rank_times
     with (
         preemption.StopSignal() as stop_signal,
         contextlib.closing(profiler),
@@ -392,6 +393,7 @@ class _Session:
     """Waits for savers and writers, whatever ended the run."""
     with self._ledger.span('finish'):
       self._feed.close()
+      self._rank_times.close()
       self._rewinds.close()
       self._saves.close()
       self._metrics.close()

@@ -20,6 +20,7 @@ from t5wild import training_plan
 from t5wild import training_saves
 from t5wild.data import passing_over
 from t5wild.partitioning import distributed
+from t5wild.trainer import rank_times
 from t5wild.trainer import step_watch
 from t5wild.vitals import answers as answers_lib
 from t5wild.vitals import heartbeats
@@ -115,6 +116,14 @@ class Rewinds:
     self._set_back(watch, trainer, step=step)
     return watch
 
+  def make_rank_times(self, run_dir, watchdog: Any) -> rank_times.RankTimes:
+    """Returns what tells how busy hosts are, and how fast devices."""
+    return rank_times.RankTimes(
+        run_dir,
+        tell=getattr(watchdog, 'tell_times', lambda busy, device: None),
+        add_event=self._events.add,
+    )
+
   def _set_back(self, watch: step_watch.StepWatch, trainer, *, step: int):
     watch.load(self._load_state(step))
     watch.set_limit(trainer, step=step + 1)
@@ -181,6 +190,8 @@ class Rewinds:
       text += f'{_place(position)})'
     text += f'; {_DONE[finding.answer]}'
     self._tell(finding.kind, finding.step, finding.value, '', text)
+    if finding.answer == answers_lib.STOP:
+      self._tell('stop', finding.step, finding.value, '', text)
 
   def go_back(
       self,

@@ -15,6 +15,7 @@ from t5wild.trainer import finite
 from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager as metrics_manager_lib
 from t5wild.trainer import profiling
+from t5wild.trainer import rank_times as rank_times_lib
 from t5wild.trainer import recall as recall_lib
 from t5wild.trainer import slow_data
 from t5wild.trainer import step_watch
@@ -54,6 +55,7 @@ class RunActions:
 
   Attributes:
     watch: Judges every step; None: nobody does.
+    rank_times: Takes each interval; None: nobody does.
   """
 
   def __init__(
@@ -88,6 +90,7 @@ class RunActions:
     self._checked: set[actions_lib.ActionMode] = set()
     self._slow_data = slow_data.SlowData()
     self.watch: step_watch.StepWatch | None = None
+    self.rank_times: rank_times_lib.RankTimes | None = None
     self._start()
 
   def _start(self) -> None:
@@ -121,6 +124,8 @@ class RunActions:
     self._training.log(step, future)
     if self.watch is not None:
       self.watch.tell_good_steps()
+    if self.rank_times is not None:
+      self.rank_times.log(step, interval)
 
   def save(self, step: int) -> None:
     """Starts an asynchronous save, of nothing but finite parameters.

@@ -33,6 +33,8 @@ class Heartbeat:
     phase: kind of the time ledger that is open, e.g. `step`, `save`.
     phase_seconds: how long nothing has finished in it.
     median_step_seconds: of the last steps; None before there are any.
+    host_seconds: that its loop was busy a step, of the last interval.
+    device_seconds: of the same small piece of work on its slowest device.
   """
 
   process: int
@@ -47,6 +49,8 @@ class Heartbeat:
   phase: str
   phase_seconds: float
   median_step_seconds: float | None = None
+  host_seconds: float | None = None
+  device_seconds: float | None = None
 
 
 def write(run_dir: run_dir_lib.RunDir, heartbeat: Heartbeat) -> None:

@@ -8,6 +8,7 @@ how much it varies the median absolute deviation (Hampel 1974): neither is moved
 by the few values that are looked for.
 """
 
+import bisect
 import collections
 from collections.abc import Mapping
 import dataclasses
@@ -98,8 +99,14 @@ class Detector:
     self._window: collections.deque[float] = collections.deque(
         maxlen=sensitivity.window_steps
     )
+    self._sorted: list[float] = []  # the same
     self._above: list[float] = []  # spikes in a row
     self._quiet = _QUIET_VALUES
+    self._level = self._limit = math.inf
+
+  def _clear(self) -> None:
+    self._window.clear()
+    self._sorted.clear()
     self._level = self._limit = math.inf
 
   @property
@@ -132,19 +139,22 @@ class Detector:
     self._above.append(value)
     if len(self._above) >= self._sensitivity.warm_up_steps:
       # It stays there: this is what is usual from now on.
-      self._window.clear()
+      self._clear()
       for one in self._above:
         self._take_in(one)
       self._above.clear()
     return spike if begins else None
 
   def _take_in(self, value: float) -> None:
+    if len(self._window) == self._window.maxlen:
+      del self._sorted[bisect.bisect_left(self._sorted, self._window[0])]
     self._window.append(value)
+    bisect.insort(self._sorted, value)
     if len(self._window) < self._sensitivity.warm_up_steps:
       self._level = self._limit = math.inf
       return
-    level = statistics.median(self._window)
-    spread = statistics.median([abs(one - level) for one in self._window])
+    level = _median(self._sorted)
+    spread = _deviation(self._sorted, level)
     self._level = level
     self._limit = level + max(
         self._sensitivity.deviations * _DEVIATION_BY_MAD * spread,
@@ -161,14 +171,35 @@ class Detector:
 
   def load(self, state: Mapping[str, Any]) -> None:
     """Goes on from a `state`, perhaps of another window's length."""
-    self._window.clear()
-    self._level = self._limit = math.inf
-    values = state['window'][-self._sensitivity.window_steps :]
-    self._window.extend(values[:-1])
-    for value in values[-1:]:
+    self._clear()
+    for value in state['window']:
       self._take_in(value)
     self._above = list(state['above'])
     self._quiet = state['quiet']
+
+
+def _median(ordered: list[float]) -> float:
+  middle = len(ordered) // 2
+  if len(ordered) % 2:
+    return ordered[middle]
+  return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _deviation(ordered: list[float], level: float) -> float:
+  """The median absolute deviation, the upper one of an even number.
+
+  The values nearest to the level lie next to one another, so that the half of
+  them that is nearest is found by bisection.
+  """
+  half = len(ordered) // 2
+  first, last = 0, len(ordered) - half - 1
+  while first < last:
+    middle = (first + last) // 2
+    if level - ordered[middle] > ordered[middle + half + 1] - level:
+      first = middle + 1
+    else:
+      last = middle
+  return max(level - ordered[first], ordered[first + half] - level)
 
 
 class Plateau:

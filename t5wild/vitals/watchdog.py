@@ -101,6 +101,7 @@ class Watchdog:
     self._ended: str | None = None
     self._is_measuring = False  # the first step begins before the loop does
     self._beat_at = self._seen_at = time.monotonic()
+    self._busy_seconds = self._device_seconds = None
     self._phase = ''
     self._count = 0
     self._stacks_asked = self._request_time()
@@ -149,6 +150,12 @@ class Watchdog:
   def tell_end(self, ended: str) -> None:
     """Tells how the attempt ended, for its books; before the `with` ends."""
     self._ended = ended
+
+  def tell_times(self, busy: float, device: float | None) -> None:
+    """Tells how long a step keeps the host busy, and a probe a device."""
+    self._busy_seconds = busy
+    if device is not None:
+      self._device_seconds = device
 
   def beat(self, step: int) -> None:
     """Counts a step; all that the loop pays."""
@@ -201,6 +208,8 @@ class Watchdog:
         phase=phase,
         phase_seconds=now - since,
         median_step_seconds=patience_lib.median(self._durations),
+        host_seconds=self._busy_seconds,
+        device_seconds=self._device_seconds,
     )
 
   def _group(self, phase: str) -> str:

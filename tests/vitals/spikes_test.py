@@ -155,3 +155,22 @@ def test_plateau_resumed_tells_the_same():
   found = [first.add(v) for v in values[:15]]
   second.load(json.loads(json.dumps(first.state())))
   assert found + [second.add(v) for v in values[15:]] == expected
+
+
+@hypothesis.given(st.lists(st.floats(-50, 50), min_size=10, max_size=60))
+def test_limit_is_that_of_median_and_mad_of_the_window(values):
+  detector = spikes.Detector(
+      spikes.Sensitivity(
+          window_steps=11, warm_up_steps=11, deviations=3, least_rise=0.0
+      )
+  )
+  window = []
+  for value in values:
+    if value <= detector.limit:
+      window = [*window, value][-11:]
+    detector.add(value)
+    if len(window) == 11 and not detector._above:
+      level = np.median(window)
+      spread = np.median(np.abs(np.asarray(window) - level))
+      assert detector.level == level
+      assert detector.limit == pytest.approx(level + 3 * 1.4826 * spread)
