@@ -246,15 +246,23 @@ def _plain(folder: str, *, config: str | None) -> Files:
     if not os.path.isdir(where):
       continue
     found = prepared_data.plain_files(where)
-    if not found:  # one split, as `datasets` has it too
-      names = [name for name in sorted(os.listdir(where)) if _is_data(name)]
-      found = {'train': names and [os.path.join(where, n) for n in names]}
-    if any(found.values()):
+    if not found:
+      found = _by_names(where)
+    if found:
       return {
           split: _arrow_files(list(paths), root=folder)
           for split, paths in found.items()
       }
   return {}
+
+
+def _by_names(folder: str) -> dict[str, list[str]]:
+  """Tables of other kinds and names; one that tells no split is of 'train'."""
+  found: dict[str, list[str]] = {}
+  for name in sorted(filter(_is_data, os.listdir(folder))):
+    split = prepared_data.split_of(name) or tables.TRAIN
+    found.setdefault(split, []).append(os.path.join(folder, name))
+  return found
 
 
 def _is_data(name: str) -> bool:

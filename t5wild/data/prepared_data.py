@@ -102,9 +102,15 @@ def plain_files(folder: str) -> dict[str, tuple[str, ...]]:
       names = sorted(os.listdir(entry.path))
       paths = [os.path.join(entry.path, name) for name in names]
       found.setdefault(entry.name, []).extend(filter(_is_data, paths))
-    elif _is_data(entry.name) and (match := _SPLIT.search(entry.name)):
-      found.setdefault(match[1], []).append(entry.path)
+    elif _is_data(entry.name) and (split := split_of(entry.name)):
+      found.setdefault(split, []).append(entry.path)
   return {split: tuple(paths) for split, paths in found.items() if paths}
+
+
+def split_of(name: str) -> str | None:
+  """The split that a file's name tells, such as 'c4-train.00000-of-01024'."""
+  match = _SPLIT.search(name)
+  return match[1] if match else None
 
 
 def _is_data(path: str) -> bool:

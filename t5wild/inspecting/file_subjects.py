@@ -51,7 +51,7 @@ def _find(
     if seqio_caches.is_cache(path):
       cache = seqio_caches.find(path)
       return 'cache of seqio', cache.files, cache.features
-    if not _has_texts(path):
+    if _has_tables(path):
       return 'folder of tables', hugging_face.find(path), None
     return 'folder of text', None, None
   if os.path.isfile(path) and tables.kind_of(path):
@@ -64,16 +64,20 @@ def _find(
   return 'text', None, None
 
 
-def _has_texts(path: str) -> bool:
-  try:
-    found = text_files.find_text_files(
-        path, suffixes=text_files.TEXT_SUFFIXES
-    )
-  except FileNotFoundError:
-    return False
-  # What repositories of data have beside it is no data.
-  return any(
-      os.path.basename(each.path).lower() != 'readme.md' for each in found
+def _has_tables(path: str) -> bool:
+  """Whether a folder is one of tables, though other files be beside them.
+
+  JSON lines may be among the files of a text.
+  """
+  kinds = set()
+  for file in text_files.find_text_files(path, suffixes=('',)):
+    name = os.path.basename(file.path).lower()
+    if name.endswith(text_files.TEXT_SUFFIXES) and name != 'readme.md':
+      kinds.add('text')
+    else:
+      kinds.add(tables.kind_of(name))
+  return bool(kinds & {'parquet', 'arrow', 'tfrecord'}) or (
+      'jsonl' in kinds and 'text' not in kinds
   )
 
 

@@ -9,6 +9,7 @@ from t5wild import run_config
 from t5wild.data import cached_datasets
 from t5wild.data import datasets
 from t5wild.data import model_rows
+from t5wild.data import providers
 from t5wild.inspecting import cache_subjects
 from t5wild.inspecting import subject as subject_lib
 from t5wild.inspecting import task_subjects
@@ -26,7 +27,7 @@ def open_config(
   Args:
     config: the recipe.
     asked: what overrides it.
-    task: which, of caches of several tasks.
+    task: which, of a mixture or of the caches of one.
 
   Raises:
     ValueError: its data are of another kind, or there are several caches.
@@ -43,6 +44,8 @@ def open_config(
         split=asked.split or cfg.split,
         task_feature_lengths=asked.lengths,
     )
+    if task is not None:
+      cfg = dataclasses.replace(cfg, mixture_or_task_name=_task_of(cfg, task))
     found = task_subjects.open_config(cfg, asked, layout_kind=kind)
   elif isinstance(cfg, cached_datasets.CachedDatasetConfig):
     cfg = dataclasses.replace(cfg, split=asked.split or cfg.split)
@@ -61,6 +64,20 @@ def open_config(
       layout=dataclasses.replace(chosen, pack=cfg.pack),
       notes=[*found.notes, *notes],
   )
+
+
+def _task_of(cfg: datasets.DatasetConfig, task: str) -> Any:
+  """One of the tasks of the recipe's mixture."""
+  found = {
+      each.name: each
+      for each in providers.subtasks_of(datasets.open_provider(cfg))
+  }
+  if task not in found:
+    raise ValueError(
+        f'the recipe reads the tasks {sorted(found)}, and {task!r} is asked '
+        'for: expected one of them. Correct the name, or leave it out.'
+    )
+  return found[task]
 
 
 def _layout_of(

@@ -24,9 +24,9 @@ _KINDS = {
 }  # fmt: skip
 _MASK_CELLS, _GAP = 32, 3
 LEGEND = (
-    'Backgrounds change where an example ends. Underlined: asked for (has '
-    'loss). Italic: attended in both directions. <0>: sentinel. </s>: end of '
-    'sequence.'
+    'Backgrounds change where an example (┃) begins. Underlined, and ▄ in the '
+    'bar: asked for (has loss); ⟫: from here on. Italic: attended in both '
+    'directions. <0>: sentinel. </s>: end of sequence.'
 )
 
 
@@ -87,11 +87,18 @@ def _side(side: drawn_rows.Side, *, number: int, width: int) -> text_lib.Text:
   )
   text.append_text(_strip(side, width=max(20, min(width, 100))))
   text.append('\n')
+  # Marks too, for terminals and files without colours.
+  before = None
   for span in side.spans:
     if not span.segment:
       text.append(f'░ {span.size} padding ░', style='dim')
       continue
     style = _style(span)
+    if before is None or before.segment != span.segment:
+      text.append('┃', 'bold')
+    elif span.has_loss and not before.has_loss:
+      text.append('⟫', 'bold')
+    before = span
     for kind, part in span.parts:
       text.append(token_texts.visible(part), f'{style} {_KINDS.get(kind, "")}')
   return text
@@ -108,13 +115,17 @@ def _style(span: drawn_rows.Span) -> str:
 def _strip(side: drawn_rows.Side, *, width: int) -> text_lib.Text:
   """The row as a bar: what is filled, where examples end."""
   text = text_lib.Text()
-  done = start = 0
+  done = start = last = 0
   for span in side.spans:
     start += span.size
     cells = round(start * width / max(side.length, 1)) - done
     done += cells
     if span.segment:
-      text.append('▄' * cells if span.has_loss else ' ' * cells, _style(span))
+      mark = '▄' if span.has_loss else '─'
+      is_first = span.segment != last
+      text.append(f'┃{mark * cells}'[: cells] if is_first else mark * cells,
+                  _style(span))  # fmt: skip
+      last = span.segment
     else:
       text.append('░' * cells, 'dim')
   return text

@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -127,6 +128,34 @@ def test_a_hugging_face_folder_and_a_cache_of_seqio_are_shown(
   code, text = inspect(seqio_caches_test.write(tmp_path / 'mine'))
   assert code == exit_codes.DONE.code
   assert 'cache of seqio' in text
+
+
+def test_a_folder_of_tables_is_told_from_one_of_text(inspect, tmp_path):
+  rows = [{'text': f'{split} {n}'} for split in ('train', 'test')
+          for n in range(9)]  # fmt: skip
+  tables_test.write(tmp_path / 'x-train.tfrecord-00000-of-00001', [
+      {**row, 'number': 1, 'ids': [1]} for row in rows[:9]
+  ])  # fmt: skip
+  tables_test.write(tmp_path / 'x-test.tfrecord-00000-of-00001', [
+      {**row, 'number': 1, 'ids': [1]} for row in rows[9:]
+  ])  # fmt: skip
+  (tmp_path / 'README.md').write_text('about it')
+  (tmp_path / 'load.py').write_text('print(1)')
+  code, text = inspect(tmp_path, '--text_field=text', '--split=test')
+  assert code == exit_codes.DONE.code
+  assert 'test (of test, train)' in text and 'test 8' in text
+  assert 'train 8' not in text
+
+
+def test_marks_tell_examples_and_loss_where_there_are_no_colours(
+    pairs, inspect
+):
+  _, text = inspect(pairs, '--layout=prefix_lm', '--rows=2')
+  rows = text[text.index('row 0, decoder') : text.index('Who sees whom')]
+  examples = [int(n) for n in re.findall(r'(\d+) examples\n', rows)]
+  # Once in the bar, as far as it has room, and once in the text.
+  assert rows.count('⟫') == sum(examples)
+  assert sum(examples) <= rows.count('┃') <= 2 * sum(examples)
 
 
 def test_corrupt_lines_are_counted(inspect, tmp_path):
