@@ -90,6 +90,9 @@ class Rewinds:
       saves: The checkpoints to go back to.
       reader: Gives the batches of `data` without those that are passed over,
         which it is told here.
+
+    Raises:
+      ValueError: The reader counts no batches, and is to pass over some.
     """
     self._answers = plan.answers
     self._directory = os.fspath(plan.model_dir)
@@ -99,10 +102,21 @@ class Rewinds:
     self._events = run_events.RunEvents(self._directory, prefix='vitals')
     self._made = read(self._directory)
     self._reader = reader
+    self._check_reader()
     for made in self._made:
       reader.add_window(made.first_batch, made.last_batch)
     self._num_told = 0
     self._positions: dict[int, Mapping[str, Any]] = {}
+
+  def _check_reader(self) -> None:
+    """Refuses to pass over batches that nobody counts."""
+    passes = self._answers.may_rewind or self._answers.passed_over_batches
+    if passes and 'batches' not in self._reader.state_dict():
+      raise ValueError(
+          f'answers.Answers passes over batches, and {type(self._data.reader)} '
+          "counts none: expected 'batches', how many it has handed out, in its "
+          "state_dict. Add it there, or answer 'go_on' or 'stop'."
+      )
 
   def make_watch(self, trainer: Any, *, step: int) -> step_watch.StepWatch:
     """Returns what judges the steps of a run that goes on after a step."""
@@ -185,7 +199,7 @@ class Rewinds:
     """Puts a finding on record, with the batch that it is of."""
     position = self._positions.get(finding.step)
     text = str(finding)
-    if position is not None:
+    if position is not None and 'batches' in position:
       text += f' (batch {position["batches"]}, which ends at '
       text += f'{_place(position)})'
     text += f'; {_DONE[finding.answer]}'

@@ -68,7 +68,8 @@ class PassingReader:
 
   Attributes:
     windows: (first, last) of what is passed over, merged.
-    passed: what was passed over since the last `load_state_dict`, in order.
+    passed: what was passed over since the last `go_to`, in order.
+    source: what is read, for messages.
     source: what is read, for messages.
   """
 
@@ -94,6 +95,7 @@ class PassingReader:
     self.element_spec = reader.element_spec
     self.promise = reader.promise
     self.is_exact = reader.is_exact
+    self.source = getattr(reader, 'source', type(reader).__name__)
 
   def __iter__(self) -> Iterator[reader_protocol.Batch]:
     """Returns itself."""

@@ -113,3 +113,26 @@ def test_cached_batches_after_a_window_are_those_of_the_whole(cache):
       caches.joined(found), caches.joined([*whole[:2], *whole[5:]])
   )
   assert reader.passed[0].after['batches'] == 5
+
+
+def test_what_is_passed_over_is_no_step_of_the_run():
+  class Stepping(_Numbers):
+    steps = []
+
+    def start_at(self, step):
+      self.steps.append((self._batches, step))
+
+  reader = passing_over.PassingReader(Stepping(), [(3, 5)], step=10)
+  _take(reader, 4)
+  assert Stepping.steps == [(5, 12)]  # two steps were trained since 10
+  reader.load_state_dict({'batches': 2})
+  reader.go_to(step=40)
+  _take(reader, 1)
+  assert Stepping.steps[1:] == [(5, 40)]
+
+
+def test_messages_name_the_source_that_is_read():
+  reader = _Numbers()
+  assert passing_over.PassingReader(reader).source == '_Numbers'
+  reader.source = 'the cache of letters'
+  assert passing_over.PassingReader(reader).source == 'the cache of letters'

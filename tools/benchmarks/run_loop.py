@@ -19,8 +19,11 @@ from t5wild.trainer import loop
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import preemption
 from t5wild.trainer import profiling
+from t5wild.trainer import rank_times
 from t5wild.trainer import run_actions
 from t5wild.trainer import sinks
+from t5wild.trainer import step_watch
+from t5wild.vitals import answers
 from t5wild.vitals import goodput
 
 GOAL = 1.02
@@ -52,6 +55,10 @@ class _Run:
         user_actions={},
         profiler=profiling.StepProfiler(run_dir.profile),
     )
+    self._actions.watch = step_watch.StepWatch(answers.Answers())
+    self._actions.rank_times = rank_times.RankTimes(
+        run_dir, tell=lambda *times: None, add_event=lambda name, **more: None
+    )
 
   def __call__(self) -> None:
     """Takes some steps with all that a run does, and waits for their end."""
@@ -77,6 +84,7 @@ class _Run:
   def close(self) -> None:
     """Ends its threads."""
     self._feed.close()
+    self._actions.rank_times.close()
     self._metrics.close()
     for sink in self._sinks:
       sink.close()
