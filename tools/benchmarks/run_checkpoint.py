@@ -12,10 +12,13 @@ from benchmarks import measure
 from t5wild import train_state as train_state_lib
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
+from t5wild.checkpoints import state_hashes
+from t5wild.checkpoints import transforms
 from t5wild.optimizers import optax_wrapper
 
 _BLOCK_GOAL_SECONDS = 0.2
 _RATE_GOAL = 200e6  # bytes per second
+_HASH_GOAL = 1e9
 _SIZE_BYTES = 2_000_000_000
 _SMALL_BYTES = 20_000_000
 _NUM_ARRAYS = 40
@@ -45,8 +48,25 @@ def _report(name: str, seconds: float, num_bytes: int) -> None:
   )
 
 
+def _report_hashing(state, num_bytes: int) -> None:
+  """Prints how fast the arrays of a state are hashed, by one thread."""
+  flat = transforms.flatten(state.state_dict())
+  dtypes = {key: leaf.dtype for key, leaf in flat.items()}
+  start = time.perf_counter()
+  state_hashes.start_hashing(flat, dtypes=dtypes)()
+  rate = num_bytes / (time.perf_counter() - start)
+  measure.emit(
+      'checkpoint_hash_rate',
+      rate,
+      'bytes/second',
+      goal=_HASH_GOAL,
+      met=rate >= _HASH_GOAL,
+      bytes=num_bytes,
+  )
+
+
 def run(options) -> None:
-  """Prints how long a save blocks, and the rates of saving and restoring."""
+  """Prints how long a save blocks; rates of saving, restoring, hashing."""
   state = _make_state(_SMALL_BYTES if options.small else _SIZE_BYTES)
   num_bytes = sum(x.nbytes for x in jax.tree.leaves(state.params))
   with tempfile.TemporaryDirectory(dir=options.folder) as folder:
@@ -81,3 +101,4 @@ def run(options) -> None:
   )
   _report('save', saved, num_bytes)
   _report('restore', read, num_bytes)
+  _report_hashing(state, num_bytes)
