@@ -16,6 +16,8 @@ import numpy as np
 from t5wild.experiments import ladder as ladder_lib
 from t5wild.experiments import scaling_fit
 
+_WELL_FITTED = 0.02  # of a loss, off the law, by the median of runs
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Findings:
@@ -171,6 +173,12 @@ def _verdict(measured: float, predicted: scaling_fit.Interval) -> str:
 
 def _warnings(found: Findings) -> list[str]:
   lines = []
+  if _spread(found) > _WELL_FITTED:
+    lines.append(
+        'The runs do not follow the law: look at the figures for a bend. Where '
+        'the loss begins to fall late, as it does when a model learns a new '
+        'thing, leave the shortest runs out or train all longer.'
+    )
   for name, each in found.law.exponents.items():
     if each.high - each.low > each.value:
       lines.append(

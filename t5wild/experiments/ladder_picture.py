@@ -26,10 +26,23 @@ def draw(found: findings.Findings, path: str) -> None:
     _tokens(found, by_tokens)
     _compute(found, by_compute)
     by_tokens.set_ylabel('loss')
+    _number_axes(by_tokens, by_compute)
     # By their ending nobody knows the format of files on their way.
     figure.savefig(path, dpi=120, format='png')
   finally:
     pyplot.close(figure)
+
+
+def _number_axes(*both) -> None:
+  """Losses as plain numbers, and no words between powers of ten."""
+  from matplotlib import ticker
+
+  for axes in both:
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+    for set_formatter in (
+        axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter
+    ):  # fmt: skip
+      set_formatter(ticker.FormatStrFormatter('%.3g'))
 
 
 def _tokens(found: findings.Findings, axes) -> None:

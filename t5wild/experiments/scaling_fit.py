@@ -40,6 +40,11 @@ class CannotFitError(ValueError):
   """Too little to fit a law to; the message has three parts."""
 
 
+def _said(value: float) -> str:
+  # An E that nothing asks for ends up as some tiny number.
+  return f'{value:.3g}' if abs(value) > 1e-6 else '0'
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Interval:
   """A number and where it lies by 95 %."""
@@ -50,7 +55,8 @@ class Interval:
 
   def __str__(self) -> str:
     """As `0.34 (0.29 to 0.41)`."""
-    return f'{self.value:.3g} ({self.low:.3g} to {self.high:.3g})'
+    value, low, high = map(_said, (self.value, self.low, self.high))
+    return f'{value} ({low} to {high})'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
