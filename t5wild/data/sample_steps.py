@@ -114,6 +114,8 @@ class SampleSteps:
       if (number, row) >= self._ends[phase]:
         continue  # not handed out, or in a later phase
       step = self._step_of(phase, number, row)
+      if step is None:
+        continue
       is_left_out = window.lot.excluded_from[example] <= step
       (without if is_left_out else seen).add(step)
     return Sighting(
@@ -122,8 +124,8 @@ class SampleSteps:
         steps_without=tuple(sorted(without)),
     )
 
-  def _step_of(self, phase: int, number: int, row: int) -> int:
-    """The step that was trained on a row of a window."""
+  def _step_of(self, phase: int, number: int, row: int) -> int | None:
+    """The step that was trained on a row of a window; None: passed over."""
     place = (phase, number, row)
     index = max(
         index
@@ -137,7 +139,9 @@ class SampleSteps:
       rows += self._rows_between(passed, start, self._ends[passed])
       start = (0, 0)
     rows += self._rows_between(phase, start, (number, row))
-    return anchor.step + 1 + rows // anchor.batch_size
+    step = anchor.step + 1 + rows // anchor.batch_size
+    later = self._anchors[index + 1 : index + 2]
+    return None if later and step > later[0].step else step
 
   def _rows_between(
       self, phase: int, start: tuple[int, int], stop: tuple[int, int]

@@ -145,6 +145,34 @@ def test_a_list_that_changed_since_is_refused(run):
     list(told.lines_of_step(_LAST, with_text=False))
 
 
+def test_batches_that_were_passed_over_were_not_seen(two_texts, tmp_path):
+  cfg = caches.config(two_texts, window_tokens=1024, batch_size=8)
+  reader = caches.reader(cfg)
+  written = ledger.SampleLedger(tmp_path, batch_size=8)
+  expected = collections.defaultdict(set)
+  passed = set()
+  for step in range(1, 13):
+    if step % 5 == 1:
+      written.note(step - 1, reader.state_dict())
+    if step == 9:  # as a rewind does
+      for _ in range(3):
+        passed |= set(map(tuple, caches.origins_of(reader).tolist()))
+      reader.start_at(step - 1)
+      written.note(step - 1, reader.state_dict())
+    for origin in map(tuple, caches.origins_of(reader).tolist()):
+      expected[origin].add(step)
+  written.note(12, reader.state_dict())
+  sizes = [len(cache) for cache in cfg.open_caches()]
+  found = {
+      sighting.origin: set(sighting.steps)
+      for sighting in sample_steps.SampleSteps(
+          ledger.read_anchors(tmp_path), reader.phases, num_records=sizes
+      ).find((s, n) for s, size in enumerate(sizes) for n in range(size))
+  }
+  assert passed - expected.keys()
+  assert found == expected
+
+
 def test_a_window_is_found_for_every_position():
   for records in (7, 100, 101, 333):
     for count in (1, 2, 3, 7):
