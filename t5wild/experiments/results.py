@@ -171,11 +171,17 @@ def rows(
            *(['rung'] if with_rungs else []), 'run', 'why']  # fmt: skip
   table = []
   for result in ranked(results, measure):
-    row = [result.point.bindings.get(name, '') for name in names]
+    row = [_bound(result.point.bindings, name) for name in names]
     row += [result.value, result.status, result.step, result.seconds]
     row += [result.rung] if with_rungs else []
     table.append([*row, result.point.name, result.why])
   return heads, table
+
+
+def _bound(bindings: Mapping[str, Any], name: str) -> Any:
+  """A value as it is; a None that was bound is a word, and no gap."""
+  value = bindings.get(name, '')
+  return 'None' if value is None else value
 
 
 def as_csv(results: Sequence[Result], measure: Measure) -> str:

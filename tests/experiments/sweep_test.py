@@ -110,6 +110,14 @@ def test_what_failed_or_diverged_is_shown_so_and_never_counted(tmp_path):
   assert _starts(folder, sweep) == [2, 1, 1]
 
 
+def test_a_none_that_was_bound_is_told_from_a_result_that_is_not_there():
+  point = points_lib.Point(bindings={'x': None})
+  result = results_lib.Result(point=point, status='failed')
+  measure = results_lib.Measure(metric='m')
+  (row,) = csv.DictReader(results_lib.as_csv([result], measure).splitlines())
+  assert (row['x'], row['m']) == ('None', '')
+
+
 def test_places_go_to_one_run_each_at_a_time(tmp_path):
   places = [{'PLACE': 'left'}, {'PLACE': 'right'}]
   sweep = _sweep({'x': [1, 2, 3, 4]}, num_parallel=2, environments=places)
