@@ -49,7 +49,8 @@ def find(dataset: str, *, config: str | None = None) -> Files:
   if os.path.isdir(path):
     return _in_folder(path, config=config)
   looked_in = []
-  for kind, root in cache_folders().items():
+  is_name = not path.startswith((os.sep, '.'))
+  for kind, root in cache_folders().items() if is_name else ():
     name = dataset.replace('/', '___' if kind == 'datasets' else '--')
     folder = os.path.join(
         root, name if kind == 'datasets' else f'datasets--{name}'
@@ -58,10 +59,11 @@ def find(dataset: str, *, config: str | None = None) -> Files:
     if os.path.isdir(folder):
       look = _prepared if kind == 'datasets' else _snapshot
       return look(folder, config=config)
-  near = ''.join(f'\n  {name}' for name in looked_in)
+  places = [f'a folder, seen from {os.getcwd()!r}', *looked_in]
+  near = ''.join(f'\n  {place}' for place in places)
   raise FileNotFoundError(
-      f'there is no data set {dataset!r}: expected a folder, seen from '
-      f'{os.getcwd()!r}, or one of{near}\nCorrect the path or the name; or, '
+      f'there is no data set {dataset!r}: expected one of{near}\n'
+      'Correct the path or the name; or, '
       'where there is a network, run datasets.load_dataset(...)'
       '.save_to_disk(FOLDER) and give that folder.'
   )

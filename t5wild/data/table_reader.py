@@ -59,6 +59,10 @@ def to_tokens(value: Any) -> np.ndarray:
   array = np.asarray(value)
   if array.ndim != 1 or (array.size and array.dtype.kind not in 'iu'):
     raise ValueError(f'{value!r:.60}, no list of whole numbers')
+  if array.size and not 0 <= array.min() <= array.max() < 1 << 31:
+    raise ValueError(
+        f'tokens from {array.min()} to {array.max()}, which are no ids'
+    )
   return array.astype(np.int32)
 
 
@@ -67,7 +71,8 @@ def _is_tokens(values: Sequence[Any]) -> bool:
   lists = [v for v in values if isinstance(v, list | np.ndarray)]
   if not lists or len(lists) < len(values):
     return False
-  if any(len(v) and isinstance(v[0], str | bytes) for v in lists):
+  first = next((v[0] for v in lists if len(v)), None)
+  if isinstance(first, str | bytes):
     return False
   # A tf.Example has no single numbers, but lists of one.
   return not all(isinstance(v, np.ndarray) and len(v) == 1 for v in lists)

@@ -188,7 +188,7 @@ def test_a_corrupt_line_is_told_by_file_and_line_or_skipped_and_counted(
     [
         ({'other': 1}, "no 'text' among"), ({'text': None}, 'None, no text'),
         ({'text': {'a': 1}}, 'no text'), ({'text': ['a', 'b']}, 'a list of 2'),
-        ([1], 'a JSON list, no object'),
+        ([1], 'a JSON list, no object'), ({'text': 'a\ud800'}, 'surrogates'),
     ],
 )  # fmt: skip
 def test_a_row_without_a_text_is_told_with_what_it_has(row, words, tmp_path):
@@ -197,6 +197,13 @@ def test_a_row_without_a_text_is_told_with_what_it_has(row, words, tmp_path):
     texts(reader(path, {'text': 'text'}))
   assert 'a.jsonl, line 3 is corrupt' in str(error.value)
   assert words in str(error.value)
+
+
+@pytest.mark.parametrize('ids', [[-1, 4], [4, 1 << 31], ['a'], [1.5], None])
+def test_tokens_that_are_no_ids_are_told(ids, tmp_path):
+  path = write(tmp_path / 'a.jsonl', [*_ROWS[2:4], {'ids': ids}])
+  with pytest.raises(documents.CorruptTextError, match='a.jsonl, line 3 is'):
+    texts(reader(path, {'ids': 'ids'}), feature='ids')
 
 
 @pytest.mark.parametrize('name', ['tfrecord', 'tfrecord.gz'])
