@@ -89,6 +89,7 @@ def compile_recipe(
         'topology': request.topology.name,
         'programs': list(request.programs),
         'out': folder,
+        'parent': os.getpid(),
     }))
     _run(job, request, environment.variables(request.topology, inherited))
     return Compiled(
@@ -125,6 +126,7 @@ def describe_splits(
         'topology': cpus.name,
         'plan_for': topology.name,
         'out': folder,
+        'parent': os.getpid(),
     }))
     _run(job, request, environment.variables(cpus, os.environ))
     return json.loads(pathlib.Path(folder, 'splits.json').read_text())

@@ -8,13 +8,15 @@ found is written into the folder that it names, one JSON file a program, each
 when it is done, so that what was found before an end remains.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import importlib
 import json
+import os
 import pathlib
 import re
 import sys
+import threading
 import time
 from typing import Any
 
@@ -49,6 +51,9 @@ _UNITS = {'K': 2**10, 'M': 2**20, 'G': 2**30}
 def main(argv: Sequence[str]) -> int:
   """Does the job of a file; returns one of `exit_codes`."""
   job = json.loads(pathlib.Path(argv[1]).read_text())
+  threading.Thread(
+      target=end_with, args=(job['parent'],), daemon=True
+  ).start()
   topology = topologies.parse(job['topology'])
   out = pathlib.Path(job['out'])
   try:
@@ -69,6 +74,22 @@ def main(argv: Sequence[str]) -> int:
     print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
+
+
+def end_with(
+    parent: int,
+    *,
+    period_seconds: float = 2.0,
+    end: Callable[[int], Any] = os._exit,
+) -> None:
+  """Ends this process once its parent is gone, however that ended.
+
+  A compiler goes on for minutes, and nobody would read what it finds. Called in
+  a thread: XLA compiles without Python's lock.
+  """
+  while os.getppid() == parent:
+    time.sleep(period_seconds)
+  end(exit_codes.FAILED.code)
 
 
 def _read_recipe(arguments: Sequence[str]) -> recipe_lib.Recipe:

@@ -3,6 +3,7 @@
 """Compiling for machines that are not here, and what ends it."""
 
 import json
+import os
 
 from absl.testing import flagsaver
 import pytest
@@ -13,6 +14,7 @@ from t5wild.planner import compile as compile_lib
 from t5wild.planner import environment
 from t5wild.planner import for_topology
 from t5wild.planner import topologies
+from t5wild.planner import worker
 
 _TINY = (
     '--gin_file=models/t5_1_1/tiny.gin',
@@ -78,6 +80,12 @@ def test_a_refusal_comes_without_the_log(monkeypatch, tmp_path):
   with pytest.raises(compile_lib.RefusedError) as error:
     compile_lib.compile_recipe(_request())
   assert str(error.value) == 'Bad batch.\nExpected 8.'
+
+
+def test_a_compiler_ends_when_nobody_waits_for_it():
+  ended = []
+  worker.end_with(os.getppid() + 1, period_seconds=60.0, end=ended.append)
+  assert ended == [exit_codes.FAILED.code]
 
 
 @pytest.mark.parametrize(
