@@ -112,7 +112,8 @@ def estimate(
       + shape.num_decoder_layers * decoder.kept()
   )
   layers = [decoder] + [encoder] * bool(shape.num_encoder_layers)
-  working = max([_loss_bytes(step), *(layer.working() for layer in layers)])
+  of_layers = max(layer.working() for layer in layers)
+  working = max(_loss_bytes(step), of_layers + _table_gradient_bytes(step))
   return Estimate(
       state=state_bytes,
       gradients=gradient_bytes * _copies(step),
@@ -237,6 +238,18 @@ def _loss_bytes(step: StepShape) -> float:
   table = vocab * shape.emb_dim
   gathers = step.parameters_are_sharded and step.axis('data') > 1
   return scores + (step.activation_bytes * table if gathers else 0.0)
+
+
+def _table_gradient_bytes(step: StepShape) -> float:
+  """The embedding's gradient, whole over `data` before it is scattered.
+
+  It is being summed while the layers' gradients are made.
+  """
+  if not step.parameters_are_sharded or step.axis('data') == 1:
+    return 0.0
+  return _FLOAT32 * step.model.vocab_size * step.model.emb_dim / (
+      step.axis('model')
+  )
 
 
 def activation_bytes(step: StepShape) -> float:

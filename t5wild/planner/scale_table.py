@@ -88,9 +88,12 @@ def _read(path: pathlib.Path) -> Any:
 
 
 def moved(facts: Mapping[str, Any], num_devices: int) -> dict[str, Any]:
-  """A recipe's facts on another number of devices, all of them `data`."""
+  """A recipe's facts on another number of devices, all of them `data`.
+
+  Where these do not divide the embed axis, parameters stay whole.
+  """
   before = facts['mesh']['data'] * facts['mesh']['replica']
-  share = before / num_devices
+  share = _ways(facts, before) / _ways(facts, num_devices)
   return {
       **facts,
       'mesh': dict.fromkeys(facts['mesh'], 1) | {'data': num_devices},
@@ -103,6 +106,11 @@ def moved(facts: Mapping[str, Any], num_devices: int) -> dict[str, Any]:
           for kind, count in facts['bytes_by_kind'].items()
       },
   }
+
+
+def _ways(facts: Mapping[str, Any], devices: int) -> int:
+  """In how many parts the parameters lie."""
+  return devices if facts['shape']['emb_dim'] % devices == 0 else 1
 
 
 def markdown(found: Sequence[Cell]) -> str:

@@ -113,6 +113,15 @@ def test_a_recipe_moved_keeps_its_rows_on_each_device():
   )
 
 
+def test_parameters_that_do_not_divide_stay_whole():
+  byt5 = next(c for c in _CELLS if c['cell'] == 'byt5/xxl@h100:8x8')['recipe']
+  compiled = next(c for c in _CELLS if c['cell'] == 'byt5/xxl@h100:32x8')
+  facts = scale_table.moved(byt5, 256)  # of an embed axis of 4672
+  assert facts['bytes_by_kind']['parameters'] == pytest.approx(
+      compiled['recipe']['bytes_by_kind']['parameters'], rel=0.01
+  )
+
+
 def test_a_folder_without_cells_is_told(tmp_path):
   with pytest.raises(ValueError, match='no compiled cells'):
     scale_table.cells(tmp_path, ['h100:1x8'])
