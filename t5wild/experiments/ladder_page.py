@@ -17,7 +17,7 @@ from t5wild.reports import html_document as document
 _POINTS = 60  # of a curve
 _ROOM = 1.5  # beyond the ends, as a factor
 _text = document.escaped
-_LOG = {'type': 'log', 'nticks': 7}
+_LOG = {'type': 'log', 'dtick': 'D2'}  # 1, 2, 5, 10, ...
 _HEADS = ('size', 'parameters', 'tokens', 'steps', 'operations', 'loss',
           'by the law', 'status')  # fmt: skip
 

@@ -79,6 +79,9 @@ class RunSinks:
     """Writes where the run's time went and closes everything."""
     if self._shared:
       self._shared[0].write(ledger.records(step=step, host=0))
+    for sink in self._shared:
+      if isinstance(sink, service_sink.ServiceSink):
+        sink.start_closing()
     own = [opened[-1] for opened in self._of.values()]
     for sink in (*own, *self._shared):
       try:

@@ -19,6 +19,7 @@ from t5wild.vitals import records as records_lib
 from t5wild.vitals.services import service as service_lib
 
 _MOST_WAITING = 2000  # reports; a client that hangs must not fill the memory
+_LOOK_SECONDS = 1.0
 _STOP = object()
 # Finds what this process finds, a service of the user's own too.
 _CODE = (
@@ -62,6 +63,7 @@ class ServiceSink:
     self._process: subprocess.Popen | None = None
     self._has_told_of_drops = False
     self._is_closed = False
+    self._until = 0.0
     self._thread = threading.Thread(
         target=self._run, name=f'service_{self.name}', daemon=True
     )
@@ -78,14 +80,19 @@ class ServiceSink:
   def flush(self) -> None:
     """Does nothing: nobody waits for a service."""
 
+  def start_closing(self) -> None:
+    """Tells the service to end, and returns at once: several end together."""
+    if not self._is_closed:
+      self._is_closed = True
+      self._until = time.monotonic() + self._close_seconds
+      # Where it is full, the thread sees that it is closed once it is empty.
+      with contextlib.suppress(queue.Full):
+        self._queue.put_nowait(_STOP)
+
   def close(self) -> None:
     """Gives the service its seconds for what is left, then ends it."""
-    if self._is_closed:
-      return
-    self._is_closed = True
-    until = time.monotonic() + self._close_seconds
-    with contextlib.suppress(queue.Full):  # then it is ended below
-      self._queue.put(_STOP, timeout=self._close_seconds)
+    self.start_closing()
+    until = self._until
     self._thread.join(max(0.0, until - time.monotonic()))
     process = self._process
     if process is None:
@@ -122,7 +129,7 @@ class ServiceSink:
     try:
       self._process = self._start()
       self._send({**self._described, 'model_dir': self._run_dir.path})
-      while (message := self._queue.get()) is not _STOP:
+      while (message := self._next()) is not _STOP:
         self._send(message)
       self._process.stdin.close()
     except (OSError, ValueError, TypeError) as error:
@@ -130,9 +137,17 @@ class ServiceSink:
         self._tell(f'has ended ({error})')
       self._drop_the_rest()
 
+  def _next(self) -> Any:
+    while True:
+      try:
+        return self._queue.get(timeout=_LOOK_SECONDS)
+      except queue.Empty:
+        if self._is_closed:
+          return _STOP
+
   def _drop_the_rest(self) -> None:
     while not self._is_closed:
-      if self._queue.get() is _STOP:
+      if self._next() is _STOP:
         return
       self.dropped += 1
 

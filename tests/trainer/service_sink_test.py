@@ -103,6 +103,34 @@ def test_a_service_that_hangs_holds_nothing_up_and_is_reported_once(
   ]  # fmt: skip
 
 
+def test_a_slow_service_is_given_its_seconds_though_its_queue_was_full(
+    tmp_path,
+):
+  sink, notes = _open(tmp_path, write_seconds=0.3, most_waiting=2)
+  for step in range(8):
+    sink.write([_record(step + i) for i in range(2000)])  # more than a pipe
+  sink.close()
+  assert sink.dropped
+  taken = _read(notes)
+  assert taken[-1] == 'closed'
+  assert len(taken) - 1 + sink.dropped == 8
+
+
+def test_services_that_hang_are_waited_for_together(tmp_path):
+  sinks = []
+  for name in 'abc':
+    (tmp_path / name).mkdir()
+    sink, _ = _open(tmp_path / name, hangs_in='close', close_seconds=2.0)
+    sink.write([_record(1)])
+    sinks.append(sink)
+  start = time.monotonic()
+  for sink in sinks:
+    sink.start_closing()
+  for sink in sinks:
+    sink.close()
+  assert time.monotonic() - start < 4.0
+
+
 def test_a_service_whose_process_dies_is_reported_once(tmp_path, caplog):
   sink, _ = _open(tmp_path, ends_in='write')
   sink.write([_record(1)])

@@ -19,6 +19,7 @@ class Notebook:
     raises_in: 'connect', 'write' or 'close'.
     hangs_in: the same, for ever.
     ends_in: the same, killing its process.
+    write_seconds: that each write takes.
     close_seconds: how long a run waits.
   """
 
@@ -26,6 +27,7 @@ class Notebook:
   raises_in: str = ''
   hangs_in: str = ''
   ends_in: str = ''
+  write_seconds: float = 0.0
   close_seconds: float = 10.0
 
   def connect(self, run_dir):
@@ -53,6 +55,7 @@ class _Client:
 
   def write(self, records) -> None:
     self._notebook.act('write')
+    time.sleep(self._notebook.write_seconds)
     self._note([[r.step, r.name, r.value] for r in records])
 
   def write_text(self, step, name, text) -> None:
