@@ -95,7 +95,6 @@ class PassingReader:
     self.element_spec = reader.element_spec
     self.promise = reader.promise
     self.is_exact = reader.is_exact
-    self.source = getattr(reader, 'source', type(reader).__name__)
 
   def __iter__(self) -> Iterator[reader_protocol.Batch]:
     """Returns itself."""
