@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-_RECIPE = """
+RECIPE = """
 from __gin__ import dynamic_registration
 
 import __main__ as train_script
@@ -69,7 +69,7 @@ def test_a_recipe_of_t5x_trains_and_its_run_is_known_by_its_own_config(
     tmp_path,
 ):
   (tmp_path / 'text.txt').write_text('a line of text to learn\n' * 200)
-  (tmp_path / 'recipe.gin').write_text(_RECIPE)
+  (tmp_path / 'recipe.gin').write_text(RECIPE)
   run = tmp_path / 'run'
   done = _t5wild(
       '--run_mode=train', '--gin_file=recipe.gin',
