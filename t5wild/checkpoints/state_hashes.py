@@ -41,7 +41,15 @@ def start_hashing(
       for key, leaf in state.items()
       if _is_on_accelerator(leaf)
   }
-  on_host = {key: leaf for key, leaf in state.items() if key not in on_devices}
+  # Views, made before any other thread reads these arrays: JAX takes an array
+  # apart without a lock, and of two threads that do so at once one may find
+  # some of its parts twice, or not yet. And else the array would keep a
+  # reference, and no step could reuse its memory.
+  on_host = {
+      key: staging.view(leaf) if isinstance(leaf, jax.Array) else leaf
+      for key, leaf in state.items()
+      if key not in on_devices
+  }
 
   def shares() -> dict[str, int]:
     result = {
@@ -78,8 +86,7 @@ def _own_parts(leaf: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     if jax.process_index() == 0:
       yield (0,) * np.ndim(leaf), np.asarray(leaf)
     return
-  # A view: else the array keeps a reference, and no step can reuse its memory.
-  for shard in staging.view(leaf).addressable_shards:
+  for shard in leaf.addressable_shards:
     if shard.replica_id == 0:
       start = tuple(part.start or 0 for part in shard.index)
       yield start, np.asarray(shard.data)

@@ -6,9 +6,14 @@ import contextlib
 import pathlib
 import random
 import shutil
+import sys
+import threading
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec
 import numpy as np
 import pytest
 
@@ -19,6 +24,7 @@ from t5wild.checkpoints import configs
 from t5wild.checkpoints import integrity
 from t5wild.checkpoints import manager as manager_lib
 from t5wild.checkpoints import restoring
+from t5wild.checkpoints import staging
 from t5wild.checkpoints import state_hashes
 from tests.checkpoints import checkpoint_states as states
 
@@ -157,3 +163,31 @@ def test_files_that_are_gone_are_known(tmp_path, gone):
   assert integrity.tell_missing(str(path)) == [gone]
   (damage,) = file_hashes.verify(path).damages
   assert str(damage) == f'{gone} is missing'
+
+
+def test_a_state_is_hashed_while_another_thread_takes_it_apart():
+  # JAX takes an array apart without a lock.
+  sharding = NamedSharding(
+      Mesh(np.array(jax.devices()), ('x',)), PartitionSpec('x')
+  )
+  before = sys.getswitchinterval()
+  sys.setswitchinterval(1e-6)
+  try:
+    for _ in range(10):
+      state = staging.HostStaging().copy({
+          str(i): jax.device_put(np.ones((8, 64), np.float32), sharding)
+          for i in range(40)
+      })
+      shares = state_hashes.start_hashing(
+          state, dtypes=dict.fromkeys(state, np.dtype(np.float32))
+      )
+      writer = threading.Thread(
+          target=lambda state=state: [
+              leaf.addressable_shards for leaf in state.values()
+          ]
+      )
+      writer.start()
+      assert len(set(shares().values())) == 1
+      writer.join()
+  finally:
+    sys.setswitchinterval(before)
