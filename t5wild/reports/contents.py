@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from t5wild.reports import endings
 from t5wild.reports import events as events_lib
 from t5wild.reports import findings as findings_lib
 from t5wild.reports import history as history_lib
@@ -129,7 +130,7 @@ def is_alive(
     history: history_lib.History, texts: run_texts.Texts, *, now: float
 ) -> bool:
   """Whether the run goes on, as far as its records tell."""
-  if history.ended is not None or is_done(history, texts):
+  if endings.ending(history) is not None or is_done(history, texts):
     return False
   return now - history.last_seconds < max(
       _ALIVE_SECONDS, 5 * _usual_seconds(history)
@@ -176,8 +177,9 @@ def state_of(
     return f'running: {where}, last record {ago} ago'
   if is_done(history, texts):
     return f'finished: {where}'
-  if history.ended is not None:
-    return f'ended in order at {where}'
+  ending = endings.ending(history)
+  if ending is not None:
+    return f'{ending.words}, at {where}'
   if history.source == 'events':
     return f'{where}, last event {ago} ago'
   return f'broken off or hanging: {where}, last record {ago} ago'

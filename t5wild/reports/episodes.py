@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a curve that differ from the rest: spikes, slow parts, silences."""
+"""Parts of a run that differ from the rest: spikes of a curve, silences."""
 
 from __future__ import annotations
 
@@ -47,15 +47,6 @@ class Spike:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SlowPart:
-  """Rows `first` to `last`, whose median is `share` of the whole's."""
-
-  first: int
-  last: int
-  share: float
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Silence:
   """A time without records, of a process that went on."""
 
@@ -90,14 +81,14 @@ def spikes(steps: np.ndarray, values: np.ndarray) -> list[Spike]:
   if len(rows) <= _LEAST_BEFORE:
     return []
   finite = values[rows]
-  level, spread = _before(finite)
+  level, spread = before(finite, window=_WINDOW)
   excess = finite - level
   is_high = (excess > _DEVIATIONS * spread) & (
       excess > _LEAST_JUMP * np.abs(level)
   )
   is_high[:_LEAST_BEFORE] = False
   found = []
-  for first, last in _runs(np.flatnonzero(is_high), apart=_LEAST_BEFORE):
+  for first, last in runs(np.flatnonzero(is_high), apart=_LEAST_BEFORE):
     peak = first + int(np.argmax(finite[first : last + 1]))
     found.append(
         Spike(
@@ -110,26 +101,6 @@ def spikes(steps: np.ndarray, values: np.ndarray) -> list[Spike]:
         )
     )
   return sorted(found, key=lambda s: s.level - s.peak)
-
-
-def slow_part(
-    steps: np.ndarray, values: np.ndarray, *, share: float
-) -> SlowPart | None:
-  """The longest part whose rolling median is below a share of the median."""
-  del steps
-  if len(values) < 20:
-    return None
-  window = 5
-  smooth = rolling_median(values, window=window)
-  usual = float(np.median(values))
-  runs = _runs(np.flatnonzero(smooth < share * usual), apart=3)
-  runs = [(a, b) for a, b in runs if b - a >= 3]
-  if not runs:
-    return None
-  first, last = max(runs, key=lambda run: run[1] - run[0])
-  first, last = first + window // 2, last + window // 2
-  inside = float(np.median(values[first : last + 1]))
-  return SlowPart(first=first, last=last, share=inside / usual)
 
 
 def silences(history: history_lib.History) -> list[Silence]:
@@ -179,15 +150,17 @@ def _accounted_for(
   return told
 
 
-def _before(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Median and spread of up to `_WINDOW` values before each one."""
+def before(
+    values: np.ndarray, *, window: int
+) -> tuple[np.ndarray, np.ndarray]:
+  """Median and spread of up to `window` values before each one."""
   level = np.full(len(values), np.nan)
   spread = np.full(len(values), np.nan)
-  for row in range(1, min(_WINDOW, len(values))):
+  for row in range(1, min(window, len(values))):
     level[[row]], spread[[row]] = _level_and_spread(values[None, :row])
-  if len(values) > _WINDOW:
-    windows = np.lib.stride_tricks.sliding_window_view(values[:-1], _WINDOW)
-    level[_WINDOW:], spread[_WINDOW:] = _level_and_spread(windows)
+  if len(values) > window:
+    windows = np.lib.stride_tricks.sliding_window_view(values[:-1], window)
+    level[window:], spread[window:] = _level_and_spread(windows)
   return level, spread
 
 
@@ -197,7 +170,7 @@ def _level_and_spread(windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   return level, _MAD_TO_DEVIATION * np.median(deviation, axis=1)
 
 
-def _runs(rows: np.ndarray, *, apart: int) -> list[tuple[int, int]]:
+def runs(rows: np.ndarray, *, apart: int) -> list[tuple[int, int]]:
   """First and last of rows that lie within `apart` of one another."""
   if not len(rows):
     return []

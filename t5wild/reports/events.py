@@ -9,8 +9,10 @@ import dataclasses
 
 import numpy as np
 
+from t5wild.reports import endings
 from t5wild.reports import history as history_lib
 from t5wild.reports import restarts
+from t5wild.vitals import records as records_lib
 from t5wild.vitals import redaction
 
 # Kinds in the order of the timeline's rows, with words for one of them.
@@ -18,6 +20,7 @@ KINDS = {
     'start': 'start',
     'restart': 'restart',
     'gap': 'no records',
+    'slow': 'slow from here',
     'not_finite': 'NaN or infinite',
     'fault': 'fault',
     'rewind': 'rewind',
@@ -32,6 +35,7 @@ _SAVED = 'train/checkpoint/saved'
 _SAVE_SECONDS = 'train/timing/save_seconds'
 _EVALUATE = r'.+/timing/evaluate_seconds'
 # Of events.jsonl: what a supervisor or a watchdog says went wrong.
+_SUPERVISOR = 'supervisor/'
 _EXIT = 'supervisor/exit/'
 _NO_FAULTS = ('done', 'preempted', 'stopped')
 _HANG = 'watchdog/hang'
@@ -70,6 +74,7 @@ _WORDS = {
     'vitals/gradient_spike': 'the norm of the gradient leapt up',
     'vitals/not_finite': 'loss or gradient is not finite',
     'vitals/plateau': 'the loss falls no more',
+    'vitals/slow_steps': 'steps became slow',
 }
 _MAX_OF_A_KIND = 300
 
@@ -83,12 +88,22 @@ class Event:
     step: finished updates.
     seconds: wall clock time.
     text: one line for a person.
+    place: where a chart over steps shows it; None = at `step`. A restart stands
+      where the process before it ended, though it goes back.
+    is_of_supervisor: whether a supervisor wrote it, from outside the process.
   """
 
   kind: str
   step: int
   seconds: float
   text: str
+  place: int | None = None
+  is_of_supervisor: bool = False
+
+  @property
+  def shown_step(self) -> int:
+    """Where a chart over steps shows it."""
+    return self.step if self.place is None else self.place
 
 
 def read_events(history: history_lib.History) -> list[Event]:
@@ -129,6 +144,7 @@ def _starts(history: history_lib.History) -> list[Event]:
             step=start.step,
             seconds=start.seconds,
             text=text,
+            place=start.last_step_before,
         )
     )
   return events
@@ -210,23 +226,31 @@ def read_recorded(history: history_lib.History) -> list[Event]:
     events.append(
         Event(
             kind=_kind_of(record.name),
-            # Some events know no step.
-            step=record.step or history.step_at(record.seconds),
+            step=_step_of(history, record),
             seconds=record.seconds,
             text=f'{what}: {said}',
+            is_of_supervisor=record.name.startswith(_SUPERVISOR),
         )
     )
   return events
 
 
+def _step_of(history: history_lib.History, record: records_lib.Record) -> int:
+  """The step of an event; some know none, and a heartbeat's is an old one."""
+  if not record.name.startswith(_SUPERVISOR):
+    return record.step or history.step_at(record.seconds)
+  return max(record.step, restarts.step_reached(history, record.seconds))
+
+
 def _end(history: history_lib.History) -> list[Event]:
-  if history.ended is None:
+  ending = endings.ending(history)
+  if ending is None:
     return []
   return [
       Event(
           kind='end',
           step=history.last_step,
-          seconds=history.ended,
-          text=f'ends in order after step {history.last_step:,}',
+          seconds=ending.seconds,
+          text=f'{ending.words}, after step {history.last_step:,}',
       )
   ]

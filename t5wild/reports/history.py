@@ -142,7 +142,7 @@ class History:
     for step, seconds in zip(column.steps, column.seconds, strict=True):
       before = (None, None)
       if starts:
-        before = self._last_between(starts[-1].seconds, float(seconds))
+        before = self.last_between(starts[-1].seconds, float(seconds))
       starts.append(
           Start(
               step=int(step),
@@ -172,11 +172,17 @@ class History:
     return tuple(found.values())
 
   def step_at(self, seconds: float) -> int:
-    """Finished updates at a moment, as far as was written by then."""
-    _, step = self._last_between(-math.inf, seconds + 1e-3)
+    """Finished updates at a moment, as far as was written by then.
+
+    Of the process that ran: a restart is behind the one before it.
+    """
+    since = [s.seconds for s in self.starts if s.seconds <= seconds + 1e-3]
+    _, step = self.last_between(
+        since[-1] if since else -math.inf, seconds + 1e-3
+    )
     return step or 0
 
-  def _last_between(
+  def last_between(
       self, since: float, until: float
   ) -> tuple[float | None, int | None]:
     """Clock of the last record between two moments, and the step reached."""

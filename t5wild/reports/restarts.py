@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
+import math
 
 from t5wild import run_dir as run_dir_lib
 from t5wild.reports import history as history_lib
@@ -38,3 +39,27 @@ def _by_books(
   return dataclasses.replace(
       start, last_step_before=max(start.last_step_before, steps[-1])
   )
+
+
+def step_reached(history: history_lib.History, seconds: float) -> int:
+  """Finished updates at a moment, by records and books, whichever knows more.
+  """
+  steps = [history.step_at(seconds)]
+  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  running = [attempt for attempt in attempts if attempt.start <= seconds]
+  # Books that go on after the moment tell nothing of it.
+  if running and running[-1].end <= seconds and running[-1].step:
+    steps.append(running[-1].step)
+  return max(steps)
+
+
+def last_sign_of_life(
+    history: history_lib.History, seconds: float
+) -> float | None:
+  """The last moment before another at which something was written."""
+  last, _ = history.last_between(-math.inf, seconds)
+  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  moments = [attempt.end for attempt in attempts if attempt.end <= seconds]
+  if last is not None:
+    moments.append(last)
+  return max(moments, default=None)

@@ -105,6 +105,12 @@ def read_texts(history: history_lib.History) -> Texts:
   )
 
 
+def read_total_steps(history: history_lib.History) -> int | None:
+  """Where training ends by the configuration; None = not known."""
+  run = run_dir_lib.RunDir(history.path)
+  return _total_steps(_text(run.operative_config_gin) or '')
+
+
 def _text(path: str) -> str | None:
   try:
     with open(path, encoding='utf-8', errors='replace') as file:

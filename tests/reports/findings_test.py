@@ -36,7 +36,7 @@ def test_nan_is_found_at_its_first_step_and_comes_first(tmp_path):
   found = _found(tmp_path, made_runs.Faults(nan_step=700, spike_step=300))
   assert found[0].level == 'bad'
   assert found[0].step == 700
-  assert 'NaN from step 700 on, and stays so to the end' in found[0].text
+  assert 'NaN from step 691-700 on, and stay so to the end' in found[0].text
 
 
 def test_restarts_are_counted_with_what_was_done_twice(tmp_path):

@@ -50,7 +50,7 @@ def test_the_command_is_one_of_t5wild(tmp_path, capsys):
 def test_the_page_tells_the_faults_and_holds_no_secret(faulty_run):
   page = _page(faulty_run, '--price_per_device_hour=2.5')
   for text in (
-      'NaN from step 940 on', 'jumps to', 'from step 700 to 800',
+      'NaN from step 931-940 on', 'jumps to', 'from step 700 to 800',
       '20 updates were done twice', '1 line of metrics.jsonl left out',
       'steps done again', 'At 2.5 an hour for a device', 'no environment.json',
       'sample of step 1000', '&lt;b&gt; &amp; c', 'MODEL_DIR',
@@ -101,7 +101,7 @@ def test_markdown_and_picture_stand_side_by_side(faulty_run, tmp_path):
   with open(f'{output}.md', encoding='utf-8') as file:
     text = file.read()
   assert '![curves](mine.png)' in text
-  assert 'NaN from step 940 on' in text
+  assert 'NaN from step 931-940 on' in text
   assert 'abcdefghijk' not in text
   assert sorted(os.listdir(tmp_path / 'out')) == ['mine.md', 'mine.png']
 
@@ -112,7 +112,7 @@ def test_without_plotly_the_page_says_what_to_install(
   monkeypatch.setattr(html_document, 'packed_library', lambda: None)
   page = _page(faulty_run)
   assert html_document.INSTALL in page
-  assert 'NaN from step 940 on' in page
+  assert 'NaN from step 931-940 on' in page
   assert html_document.INSTALL in capsys.readouterr().err
 
 

@@ -151,7 +151,7 @@ def test_shown_once_it_tells_progress_curves_and_findings(
   shown = capsys.readouterr().out
   for text in (
       'finished: step 1,000 of 1,000', 'train/loss', 'NaN', '×××',
-      'NaN from step 700 on', 'last events', 'ends in order',
+      'NaN from step 691-700 on', 'last events', 'ended in order',
   ):  # fmt: skip
     assert text in shown, text
   assert max(map(len, shown.splitlines())) <= 120

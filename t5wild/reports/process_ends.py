@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Findings of processes that ended as they should not, and of restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+import re
+
+from t5wild.reports import events as events_lib
+from t5wild.reports import finding as finding_lib
+from t5wild.reports import history as history_lib
+from t5wild.reports import restarts as restarts_lib
+
+_SIGNAL = re.compile(r'\bSIG[A-Z]+\b')
+_EXIT = 'a process was killed'
+_DETECTED = 'supervisor/detected'
+_SOON_SECONDS = 60.0  # from what the supervisor sees to what it writes of it
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _End:
+  """An end, and the start that came after it, if one did."""
+
+  name: str
+  said: str
+  event: events_lib.Event
+  seen_after: float | None
+  start: history_lib.Start | None
+
+
+def find(history: history_lib.History) -> list[finding_lib.Finding]:
+  """A finding for each kind of fault, and one for the restarts beside them."""
+  starts = restarts_lib.starts(history)
+  by_name: dict[str, list[_End]] = {}
+  for event in events_lib.read_recorded(history):
+    if event.kind == 'fault':
+      end = _end(history, starts, event)
+      by_name.setdefault(end.name, []).append(end)
+  findings = [_finding(history, ends) for ends in by_name.values()]
+  explained = [e.start for ends in by_name.values() for e in ends if e.start]
+  others = [start for start in starts[1:] if start not in explained]
+  return findings + _restarts(history, others)
+
+
+def _end(
+    history: history_lib.History,
+    starts: Sequence[history_lib.Start],
+    event: events_lib.Event,
+) -> _End:
+  name, said = event.text.split(': ', 1)
+  if not event.is_of_supervisor:
+    return _End(name=name, said=said, event=event, seen_after=None, start=None)
+  later = [start for start in starts[1:] if start.seconds > event.seconds]
+  signal = _SIGNAL.search(said)
+  if name == _EXIT and signal:
+    name, said = f'{name} by {signal.group()}', ''
+  return _End(
+      name=name,
+      said=said,
+      event=event,
+      seen_after=_seen_after(history, event),
+      start=later[0] if later else None,
+  )
+
+
+def _seen_after(
+    history: history_lib.History, event: events_lib.Event
+) -> float | None:
+  """Seconds from the last sign of life to when the supervisor saw the end."""
+  seen = [
+      each.seconds
+      for each in history.events
+      if each.name == _DETECTED
+      and 0 <= event.seconds - each.seconds < _SOON_SECONDS
+  ]
+  alive = restarts_lib.last_sign_of_life(history, event.seconds)
+  if alive is None:
+    return None
+  return max(0.0, (seen[-1] if seen else event.seconds) - alive)
+
+
+def _finding(
+    history: history_lib.History, ends: Sequence[_End]
+) -> finding_lib.Finding:
+  last = ends[-1]
+  text = f'{last.name[:1].upper()}{last.name[1:]}'
+  if len(ends) > 1:
+    text += f', {finding_lib.times(len(ends))}, the last time'
+  text += f' at step {last.event.step:,}'
+  if last.event.is_of_supervisor:
+    text += ' or later'
+  if last.seen_after is not None:
+    after = finding_lib.duration(last.seen_after)
+    text += f', seen {after} after its last sign of life'
+  if last.said:
+    text += f': {last.said}'
+  starts = [end.start for end in ends if end.start]
+  if starts:
+    text = f'{text.rstrip(".")}. {_resumed(starts)}'
+  elif not last.said:
+    text += '.'
+  cost = _cost(history, starts)
+  is_over = last.event.is_of_supervisor and last.start is None
+  return finding_lib.Finding(
+      level='bad',
+      text=text,
+      step=last.event.step,
+      weight=finding_lib.SURE if is_over or not starts else cost,
+  )
+
+
+def _resumed(starts: Sequence[history_lib.Start]) -> str:
+  again = sum(start.num_steps_again for start in starts)
+  return (
+      f'The run was resumed from the checkpoint of step {_steps(starts)}; '
+      f'{_done_twice(again)}.'
+  )
+
+
+def _restarts(
+    history: history_lib.History, starts: Sequence[history_lib.Start]
+) -> list[finding_lib.Finding]:
+  if not starts:
+    return []
+  again = sum(start.num_steps_again for start in starts)
+  return [
+      finding_lib.Finding(
+          level='warning' if again else 'note',
+          text='The run was started again '
+          f'{finding_lib.times(len(starts))}, from step {_steps(starts)}; '
+          f'{_done_twice(again)}.',
+          step=starts[0].step,
+          weight=_cost(history, starts),
+      )
+  ]
+
+
+def _steps(starts: Sequence[history_lib.Start]) -> str:
+  steps = ', '.join(f'{start.step:,}' for start in starts[:5])
+  return steps + (f' and {len(starts) - 5} more' if len(starts) > 5 else '')
+
+
+def _done_twice(again: int) -> str:
+  were = 'was' if again == 1 else 'were'
+  return f'{finding_lib.count(again, "update")} {were} done twice'
+
+
+def _cost(
+    history: history_lib.History, starts: Sequence[history_lib.Start]
+) -> float:
+  """Share of the wall time from the last records to those after a restart."""
+  lost = sum(
+      start.seconds - start.last_seconds_before
+      for start in starts
+      if start.last_seconds_before is not None
+  )
+  return min(1.0, lost / finding_lib.wall_seconds(history))
