@@ -12,6 +12,7 @@ import errno
 import functools
 import hashlib
 import os
+import pathlib
 from typing import Any
 
 from etils import epath
@@ -87,21 +88,28 @@ _MEND = (
 )
 
 
+def _at(path: str) -> Any:
+  # etils asks for TensorFlow even where a path is a local one.
+  return epath.Path(path) if is_bucket(path) else pathlib.Path(path)
+
+
 @_told
 def exists(path: str) -> bool:
   """Whether a file is there."""
-  return epath.Path(path).exists()
+  return _at(path).exists()
 
 
 @_told
 def read_text(path: str) -> str:
   """Contents of a small file."""
-  return epath.Path(path).read_text()
+  return _at(path).read_text()
 
 
 @_told
 def num_bytes(path: str) -> int | None:
   """Size of a file; None where there is none."""
+  if not is_bucket(path):
+    return os.path.getsize(path) if os.path.exists(path) else None
   try:
     return epath.Path(path).stat().length
   except FileNotFoundError:
@@ -126,7 +134,7 @@ def side_by_side(
 def names(folder: str) -> list[str]:
   """What lies in a folder, by name; nothing where there is none."""
   try:
-    return sorted(entry.name for entry in epath.Path(folder).iterdir())
+    return sorted(entry.name for entry in _at(folder).iterdir())
   except (FileNotFoundError, NotADirectoryError):
     return []
 
@@ -157,7 +165,7 @@ def make_folder(path: str) -> None:
 @_told
 def remove(path: str) -> None:
   """Removes a file, where it is."""
-  epath.Path(path).unlink(missing_ok=True)
+  _at(path).unlink(missing_ok=True)
 
 
 @_told
