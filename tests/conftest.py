@@ -21,10 +21,15 @@ os.environ.setdefault(
 )
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.5')
 
+import hypothesis
 import jaxtyping
 import pytest
 
 from tests import shape_checks
+
+# A busy machine is no fault of what is tested.
+hypothesis.settings.register_profile('untimed', deadline=None)
+hypothesis.settings.load_profile('untimed')
 
 # Shape annotations are checked while tests run, and only then; the hook must be
 # there before these modules are first imported. Not in beam, greedy, sampling:
