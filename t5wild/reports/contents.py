@@ -88,7 +88,9 @@ def read_contents(
       _BYTES_A_BUCKET * max(1, panels_lib.num_lines(history))
   )
   panels, missing = panels_lib.panels_of(
-      history, num_buckets=min(_MAX_BUCKETS, max(_MIN_BUCKETS, buckets))
+      history,
+      num_buckets=min(_MAX_BUCKETS, max(_MIN_BUCKETS, buckets)),
+      settings={each.name: each.value for each in texts.settings},
   )
   heat_map = panels_lib.heat_map(
       history, parameter_counts=texts.parameter_counts
@@ -214,29 +216,44 @@ def _facts(
 def _latest(
     history: history_lib.History, key: str, label: str, form: str
 ) -> dict[str, str]:
-  """The latest value of a panel's first curve; of the loss, held out too."""
+  """The last finite value of a panel's first curve; of the loss, held out too.
+  """
   kind = next(kind for kind in panels_lib.KINDS if kind.key == key)
   facts = {}
   names = panels_lib.chosen_names(history, kind)
   for name in names[: 2 if key == 'loss' else 1]:
     series = history.series(name)
     is_training = name.startswith(('train/', 'learning/', 'perf/'))
-    value = _recent(series.values, of_many=is_training)
-    text = form.format(value) if np.isfinite(value) else 'not finite'
+    text = _last_finite(series, form, of_many=is_training)
     if key == 'mfu' and not name.endswith('mfu'):
-      label, text = 'TFLOP/s a device', f'{value:.4g}'
+      label = 'TFLOP/s a device'
+      text = _last_finite(series, '{:.4g}', of_many=is_training)
     if key == 'throughput':
       text += ' ' + series.unit.replace('tokens/second', 'tokens/s')
-    facts[label if is_training else f'held-out {label}'] = text.strip()
+    which = 'last records' if is_training else 'last record'
+    label = label if is_training else f'held-out {label}'
+    facts[f'{label}, {which}'] = text.strip()
   return facts
 
 
-def _recent(values: np.ndarray, *, of_many: bool) -> float:
-  """The last value, or where there are many the median of the last few."""
-  if not of_many or not np.isfinite(values[-1]):
-    return float(values[-1])
-  finite = values[np.isfinite(values)]
-  return float(np.median(finite[-min(5, max(1, len(finite) // 10)) :]))
+def _last_finite(
+    series: history_lib.Column, form: str, *, of_many: bool
+) -> str:
+  """The last value that is a number, or the median of the last few.
+
+  What comes after it is told, so that no run looks sound that is not.
+  """
+  rows = np.flatnonzero(np.isfinite(series.values))
+  if not len(rows):
+    return 'never finite'
+  many = min(5, max(1, len(rows) // 10)) if of_many else 1
+  text = form.format(float(np.median(series.values[rows[-many:]])))
+  last = int(rows[-1])
+  if last == len(series.values) - 1:
+    return text
+  bad = series.values[last + 1]
+  what = 'NaN' if np.isnan(bad) else 'infinite'
+  return f'{text} to step {series.steps[last]:,}, then {what}'
 
 
 def _clock(history: history_lib.History) -> np.ndarray:

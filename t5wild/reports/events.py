@@ -223,12 +223,15 @@ def read_recorded(history: history_lib.History) -> list[Event]:
     said = redaction.redacted(record.text) or f'{record.value:.6g}'
     if not record.text and record.unit:
       said += f' {record.unit}'
+    kind = _kind_of(record.name)
+    # What the run says of itself often begins so already.
+    is_said = kind != 'fault' and said.lower().startswith(what)
     events.append(
         Event(
-            kind=_kind_of(record.name),
+            kind=kind,
             step=_step_of(history, record),
             seconds=record.seconds,
-            text=f'{what}: {said}',
+            text=said if is_said else f'{what}: {said}',
             is_of_supervisor=record.name.startswith(_SUPERVISOR),
         )
     )

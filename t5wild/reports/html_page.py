@@ -12,6 +12,7 @@ from typing import Any
 import t5wild
 from t5wild.reports import contents as contents_lib
 from t5wild.reports import events as events_lib
+from t5wild.reports import events_table
 from t5wild.reports import findings as findings_lib
 from t5wild.reports import gin_text
 from t5wild.reports import html_document as document
@@ -19,6 +20,11 @@ from t5wild.reports import money_table
 from t5wild.reports import run_texts
 
 _text = document.escaped
+_WORDS = {'goodput': 'goodput: time in steps that count'}
+_MEANINGS = {
+    'goodput': 'share of the wall time, over all restarts, that went into '
+    'steps whose result is in the model; the rest is in the table of times'
+}
 _LEVELS = {'bad': 'Wrong', 'warning': 'Look', 'note': 'Note'}
 
 
@@ -34,9 +40,12 @@ def page(
   """
   sections = [
       _header(contents),
-      _facts(contents),
       _findings(contents),
+      _facts(contents),
       _curves(contents),
+      events_table.section(
+          contents.events, first_seconds=contents.first_seconds
+      ),
       _goodput(contents),
       _samples(contents.texts.samples),
       _settings(contents.texts.settings),
@@ -65,7 +74,8 @@ def _header(contents: contents_lib.Contents) -> str:
 
 def _facts(contents: contents_lib.Contents) -> str:
   tiles = ''.join(
-      f'<div><dt>{_text(label)}</dt><dd>{_text(value)}</dd></div>'
+      f'<div title="{_text(_MEANINGS.get(label, label))}">'
+      f'<dt>{_text(_WORDS.get(label, label))}</dt><dd>{_text(value)}</dd></div>'
       for label, value in contents.facts.items()
   )
   return f'<dl class="facts">{tiles}</dl>\n'
@@ -123,7 +133,7 @@ def _goodput(contents: contents_lib.Contents) -> str:
   head = '<th class="number">money</th>' if has_money else ''
   body = ''.join(
       f'<tr><td><span class="key" style="background:{row.colour}"></span>'
-      f'{_text(row.label)}</td><td class="number">{row.hours:.3f}</td>'
+      f'{_text(row.label)}</td><td class="number">{row.time}</td>'
       f'<td class="number">{row.share:.1%}</td>'
       + (f'<td class="number">{row.money:,.2f}</td>' if has_money else '')
       + '</tr>'
@@ -133,7 +143,7 @@ def _goodput(contents: contents_lib.Contents) -> str:
   return (
       '<section><h2>Where the time went</h2><div class="card">'
       f'<div class="bar">{bar}</div><div class="scroll"><table><tr><th>kind'
-      '</th><th class="number">hours</th><th class="number">share</th>'
+      '</th><th class="number">time</th><th class="number">share</th>'
       f'{head}</tr>{body}</table></div><p class="soft">{_text(note)}</p></div>'
       '</section>\n'
   )
@@ -176,7 +186,7 @@ def _settings(settings: list[gin_text.Setting]) -> str:
       '<section><h2>Configuration</h2><div class="card">'
       f'<p class="soft">{len(is_set):,} values that the recipe or a flag set; '
       f'{len(defaults):,} are defaults.</p>'
-      f'<details class="printed" open><summary>set</summary>'
+      f'<details class="printed"><summary>set</summary>'
       f'<table class="gin">{_gin_rows(is_set)}</table></details>'
       f'<details><summary>defaults</summary><table class="gin">'
       f'{_gin_rows(defaults)}</table></details></div></section>\n'
@@ -227,7 +237,13 @@ def _data(
           [int(step) for step in contents.clock[0]],
           [round(float(hours), 5) for hours in contents.clock[1]],
       ],
+      'total_steps': contents.texts.total_steps,
       'kinds': events_lib.KINDS,
+      'findings': [
+          {'step': finding.step, 'level': finding.level}
+          for finding in contents.findings
+          if finding.step is not None
+      ],
       'panels': list(map(document.panel_data, contents.panels)),
       'heat_map': heat and {
           'groups': list(heat.groups),
@@ -240,7 +256,7 @@ def _data(
       'events': [
           {
               'kind': event.kind,
-              'step': event.step,
+              'step': event.shown_step,
               'hours': round(
                   (event.seconds - contents.first_seconds) / 3600, 4
               ),

@@ -174,7 +174,9 @@ def _slow(
     part: slow_parts.SlowPart,
 ) -> finding_lib.Finding:
   first, last = int(column.steps[part.first]), int(column.steps[part.last])
-  usual = 'the median before' if part.is_held_against_before else 'its median'
+  usual = 'its median'
+  if part.is_held_against_before:
+    usual = 'the median before it'
   to = f'to the end ({last:,})' if part.is_to_the_end else f'to {last:,}'
   text = (
       f'Throughput falls to {part.share:.0%} of {usual} from step {first:,} '
@@ -287,12 +289,12 @@ def _waits(
   reason = data_waits.reason(history, first_step=first, last_step=last)
   reason = f' ({reason})' if reason else ''
   cost, words = _cost(history, waited)
-  beside = ', beside what is told above,' if stalls or slow else ''
+  beside = ', beside what is told above' if stalls or slow else ''
   return [
       finding_lib.Finding(
           level=finding_lib.level_of_cost(cost),
-          text=f'From step {first:,} to {last:,}{beside} {share:.0%} of a step '
-          f'is waiting for data{reason}. It cost '
+          text=f'From step {first:,} to {last:,}{beside}, {share:.0%} of a '
+          f'step is waiting for data{reason}. It cost '
           f'{finding_lib.duration(waited)}, {words}.',
           weight=cost,
       )

@@ -14,9 +14,8 @@ from t5wild.reports import money_table
 from t5wild.reports import panels as panels_lib
 
 _COLUMNS = 8  # steps of a curve that the table shows
-_WORTH_TELLING = ('start', 'restart', 'gap', 'not_finite', 'fault', 'rewind',
-                  'spike', 'recorded',
-                  'end')  # fmt: skip
+# The others are only counted.
+_ROUTINE = ('save', 'evaluate')
 _LEVELS = {'bad': '**Wrong.**', 'warning': '**Look.**', 'note': 'Note.'}
 
 
@@ -89,7 +88,7 @@ def _events(events: Sequence[events_lib.Event]) -> str:
   lines = [
       f'- step {event.step:,}: {event.text}'
       for event in events
-      if event.kind in _WORTH_TELLING
+      if event.kind not in _ROUTINE
   ]
   for kind, words in (('save', 'saves'), ('evaluate', 'evaluations')):
     steps = sorted({event.step for event in events if event.kind == kind})
@@ -99,14 +98,14 @@ def _events(events: Sequence[events_lib.Event]) -> str:
 
 
 def _time(rows: Sequence[money_table.Row]) -> str:
-  head = ['kind', 'hours', 'share']
+  head = ['kind', 'time', 'share']
   has_money = rows[0].money is not None
   if has_money:
     head.append('money')
   return _table(
       head,
       [
-          [row.label, f'{row.hours:.3f}', f'{row.share:.1%}']
+          [row.label, row.time, f'{row.share:.1%}']
           + ([f'{row.money:,.2f}'] if has_money else [])
           for row in rows
       ],

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 
 from t5wild.reports import contents as contents_lib
+from t5wild.reports import findings
 from t5wild.reports import time_spent
 from t5wild.vitals import goodput
 
@@ -27,6 +28,8 @@ _LABELS = {
     time_spent.DOWN: ('down', '#7d1f17'),
     goodput.OTHER: ('not accounted for', '#b7bec6'),
 }
+# Where the books tell the first state from it.
+_RESTORE_BESIDE_INIT = 'restoring, or looking for what to restore'
 _ANY_COLOUR = '#8c98a4'
 
 
@@ -40,6 +43,11 @@ class Row:
   share: float
   money: float | None
 
+  @property
+  def time(self) -> str:
+    """As a person says it, to the second or finer where it is short."""
+    return findings.duration(3600 * self.hours)
+
 
 def rows(contents: contents_lib.Contents) -> list[Row]:
   """A row for each kind, in the bar's order; none where nothing is known."""
@@ -52,6 +60,8 @@ def rows(contents: contents_lib.Contents) -> list[Row]:
   found = []
   for kind in kinds:
     label, colour = _LABELS.get(kind, (kind.replace('_', ' '), _ANY_COLOUR))
+    if kind == 'restore' and 'init' in spent.seconds:
+      label = _RESTORE_BESIDE_INIT
     found.append(
         Row(
             label=label,
@@ -68,8 +78,8 @@ def note(contents: contents_lib.Contents) -> str:
   """What the numbers rest on."""
   spent = contents.time_spent
   parts = [
-      f'{spent.productive_share:.1%} of {spent.total_seconds / 3600:.3f} hours '
-      'went to steps that count.'
+      f'Goodput: {spent.productive_share:.1%} of '
+      f'{findings.duration(spent.total_seconds)} went to steps that count.'
   ]
   if spent.is_estimate:
     parts.append(

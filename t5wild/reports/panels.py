@@ -30,6 +30,7 @@ class Kind:
     is_log: whether its scale is logarithmic at first.
     is_noisy: whether a smoothed curve says more than the numbers.
     absent: what is missing where there is no curve, and what would make one.
+    period: the argument of `train` that says how often it is recorded.
   """
 
   key: str
@@ -38,6 +39,17 @@ class Kind:
   is_log: bool = False
   is_noisy: bool = True
   absent: str = ''
+  period: str | None = None
+
+  def why_absent(self, settings: Mapping[str, str]) -> str:
+    """What is missing, and why, by the run's configuration."""
+    value = settings.get(f'train_script.train.{self.period}')
+    if value and value.startswith('%'):  # a macro
+      value = settings.get(value[1:])
+    what = self.absent.split(':', 1)[0]
+    if value == 'None':
+      return f'{what}: {self.period} is None, so it is never recorded'
+    return f'{self.absent}; {self.period} is {value}' if value else self.absent
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,6 +104,7 @@ LOSS_KIND = Kind(
         ['learning/loss', r'evaluation/avg_loss', r'eval/avg_loss'],
     ],
     absent='no loss: nothing was logged before the run ended (stats_period)',
+    period='stats_period',
 )
 KINDS = (
     LOSS_KIND,
@@ -109,6 +122,7 @@ KINDS = (
         ],
         is_noisy=False,
         absent='no held-out metrics: no evaluation was reached (eval_period)',
+        period='eval_period',
     ),
     Kind(
         key='gradient_norm',
@@ -185,9 +199,18 @@ def chosen_names(history: history_lib.History, kind: Kind) -> list[str]:
 
 
 def panels_of(
-    history: history_lib.History, *, num_buckets: int
+    history: history_lib.History,
+    *,
+    num_buckets: int,
+    settings: Mapping[str, str],
 ) -> tuple[list[Panel], list[str]]:
-  """The panels of a run, and what is missing for the others."""
+  """The panels of a run, and what is missing for the others.
+
+  Args:
+    history: the run.
+    num_buckets: parts of a curve that are told apart.
+    settings: of its configuration, name -> value; says why something is absent.
+  """
   panels, missing = [], []
   for kind in KINDS:
     names = chosen_names(history, kind)
@@ -196,7 +219,7 @@ def panels_of(
     elif names:
       panels.append(_panel(history, kind, names, num_buckets))
     if not names:
-      missing.append(kind.absent)
+      missing.append(kind.why_absent(settings))
     if kind.key == 'step_seconds':
       panels += _split_panel(history, num_buckets)
   return panels, missing

@@ -42,7 +42,7 @@ def test_a_drop_that_waiting_for_data_explains_is_one_finding_with_its_reason(
   )  # fmt: skip
   (found,) = findings.find(history_lib.read_history(str(tmp_path)))
   assert found.level == 'bad' and found.step == 400
-  assert 'of the median before from step 400 to the end (1,000)' in found.text
+  assert 'of the median before it from step 400 to the end (1' in found.text
   assert '64% of a step is waiting for data (/data/train.txt)' in found.text
   # 61 records of 10 steps, 0.88 s each beyond the usual 0.53.
   assert 530 <= _seconds_in(found.text) <= 545

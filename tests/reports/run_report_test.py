@@ -199,3 +199,27 @@ def test_smoothing_off_shows_the_curve_itself_and_log_scales_it(
       "document.getElementById('plot-mfu').layout.xaxis.range[0] > 500"
   )
   assert not browser.complaints
+
+
+def test_axes_suit_what_is_constant_and_reach_to_the_planned_end(
+    faulty_run, browser
+):
+  _page(faulty_run)
+  path = os.path.join(faulty_run, 'report.html')
+  browser.open(path, width=1280, height=844, is_dark=False, is_phone=False)
+
+  def of(script):
+    return browser.value_of(f'JSON.stringify({script})')
+
+  rates = '{lines: [{y: [0.01, 0.009999999776]}]}'
+  assert json.loads(of(f'rangeOfConstant({rates}, false)'))['range'] == [
+      0, pytest.approx(0.015)
+  ]  # fmt: skip
+  assert of('rangeOfConstant({lines: [{y: [1, 2]}]}, false)') == '{}'
+  # Of a run that broke off half-way, and of one that has only begun.
+  for planned, last in ((2000, 2000), (9000, 1000)):
+    script = f'(data.total_steps = {planned}, wholeRange())'
+    assert last <= json.loads(of(script))[1] < 1.05 * last
+  lines = json.loads(of("document.getElementById('plot-mfu').layout.shapes"))
+  steps = [each['step'] for each in json.loads(of('data.findings'))]
+  assert {each['x0'] for each in lines} >= set(steps[:2])

@@ -5,6 +5,7 @@
 const view = {smoothing: 0.6, axis: 'step', range: null};
 const EVENT_MARKS = {
   start: 'triangle-right', restart: 'triangle-right', gap: 'hourglass',
+  slow: 'bowtie',
   rewind: 'triangle-left', skip: 'triangle-down',
   not_finite: 'x', fault: 'cross', spike: 'triangle-up', recorded: 'diamond',
   save: 'circle', evaluate: 'square', end: 'star'};
@@ -26,12 +27,15 @@ function hours(step) {
   return at[low] + share * (at[high] - at[low]);
 }
 
-// All charts show the same part of the run, so that they can be compared.
+// All charts show the same part of the run, so that they can be compared: over
+// steps to the planned end, but for a run that has only begun.
 function wholeRange() {
   const ends = view.axis === 'step' ? data.clock[0] : data.clock[1];
   if (!ends.length) return [0, 1];
   const first = ends[0];
-  const last = ends[ends.length - 1];
+  let last = ends[ends.length - 1];
+  const planned = view.axis === 'step' ? data.total_steps || 0 : 0;
+  if (planned > last && last > planned / 4) last = planned;
   const room = (last - first) * 0.02 || 0.5;
   return [first - room, last + room];
 }
@@ -64,20 +68,38 @@ function layoutOf(isLog, extra) {
     modebar: {bgcolor: 'rgba(0,0,0,0)', color: style('--soft'),
       activecolor: style('--accent')},
     dragmode: IS_TOUCH ? false : 'zoom', showlegend: true,
-    shapes: marksOfRestarts(), xaxis: x,
+    shapes: marks(), xaxis: x,
     yaxis: axisOf('', isLog ? {type: 'log', nticks: 6} : {}), ...extra};
 }
 
-// Restarts and bad numbers stand as lines through every chart.
-function marksOfRestarts() {
-  const kinds = {restart: '--warning', rewind: '--warning',
-    not_finite: '--bad', fault: '--bad'};
-  return data.events.filter(e => kinds[e.kind]).slice(0, 60).map(e => {
-    const x = view.axis === 'step' ? e.step : hours(e.step);
-    return {type: 'line', xref: 'x', yref: 'paper', x0: x, x1: x, y0: 0, y1: 1,
-      layer: 'below',
-      line: {color: style(kinds[e.kind]), width: 1, dash: 'dot'}};
-  });
+// What stands out, restarts and bad numbers are lines through every chart.
+function marks() {
+  const kinds = ['restart', 'rewind', 'not_finite', 'fault'];
+  const found = (data.findings || []).filter(f => f.level !== 'note').map(f => ({
+    x: view.axis === 'step' ? f.step : hours(f.step),
+    colour: `--${f.level}`, dash: 'dash', width: 1.3}));
+  const befell = data.events.filter(e => kinds.includes(e.kind)).map(e => ({
+    x: view.axis === 'step' ? e.step : e.hours,
+    colour: `--event-${e.kind}`, dash: 'dot', width: 1}));
+  return [...found, ...befell].slice(0, 60).map(mark => ({
+    type: 'line', xref: 'x', yref: 'paper', x0: mark.x, x1: mark.x, y0: 0,
+    y1: 1, layer: 'below',
+    line: {color: style(mark.colour), width: mark.width, dash: mark.dash}}));
+}
+
+// A scale for what does not change, which else would show noise of rounding.
+function rangeOfConstant(panel, isLog) {
+  const values = panel.lines.flatMap(line => line.y).filter(Number.isFinite);
+  if (!values.length) return {};
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  if (high - low > 1e-4 * Math.max(Math.abs(low), Math.abs(high))) return {};
+  if (isLog) {
+    return low > 0 ?
+      {range: [Math.log10(low) - 1, Math.log10(high) + 1]} : {};
+  }
+  const room = 0.5 * Math.abs(high) || 1;
+  return {range: [Math.min(0, low - room), Math.max(0, high + room)]};
 }
 
 function tracesOf(line, index, isNoisy) {
@@ -120,8 +142,12 @@ function stackOf(line, index) {
 function drawPanel(chart, panel) {
   const traces = panel.is_stacked ? panel.lines.map(stackOf) :
     panel.lines.flatMap((line, i) => tracesOf(line, i, panel.is_noisy));
-  const extra = {showlegend: panel.lines.length > 1};
-  return [traces, layoutOf(chart.isLog && !panel.is_stacked, extra)];
+  const isLog = chart.isLog && !panel.is_stacked;
+  const layout = layoutOf(isLog, {showlegend: panel.lines.length > 1});
+  if (!panel.is_stacked) {
+    Object.assign(layout.yaxis, rangeOfConstant(panel, isLog));
+  }
+  return [traces, layout];
 }
 
 function drawHeatMap(map) {
@@ -150,25 +176,22 @@ function drawHeatMap(map) {
       marker: {symbol: 'x', color: style('--bad'), size: 7},
       hovertemplate: 'NaN or infinite<extra></extra>', showlegend: false});
   }
+  // Above the map there is room for the buttons, which else cover the colours.
   return [traces, layoutOf(false, {shapes: [], hovermode: 'closest',
-    showlegend: false,
+    showlegend: false, margin: {l: 52, r: 12, t: 34, b: 36},
     yaxis: axisOf('', {type: 'category', autorange: 'reversed'})})];
 }
 
 function drawTimeline() {
   const kinds = Object.keys(data.kinds).filter(
     kind => data.events.some(e => e.kind === kind));
-  const bad = ['not_finite', 'fault'];
-  const odd = ['gap', 'restart', 'rewind', 'skip', 'spike'];
-  const traces = kinds.map((kind, i) => {
+  const traces = kinds.map(kind => {
     const mine = data.events.filter(e => e.kind === kind);
-    let colour = colours()[i % colours().length];
-    if (odd.includes(kind)) colour = style('--warning');
-    if (bad.includes(kind)) colour = style('--bad');
     return {x: mine.map(e => (view.axis === 'step' ? e.step : e.hours)),
       y: mine.map(() => data.kinds[kind]), text: mine.map(e => e.text),
       mode: 'markers', hovertemplate: '%{text}<extra></extra>',
-      marker: {symbol: EVENT_MARKS[kind], size: 10, color: colour}};
+      marker: {symbol: EVENT_MARKS[kind], size: 10,
+        color: style(`--event-${kind}`)}};
   });
   return [traces, layoutOf(false, {showlegend: false, hovermode: 'closest',
     shapes: [], yaxis: axisOf('', {type: 'category', autorange: 'reversed',
@@ -290,8 +313,12 @@ async function main() {
     note.append(` (${error})`);
   }
   if (!isThere) return;
-  data.panels.forEach(panel => addChart(
-    `plot-${panel.key}`, chart => drawPanel(chart, panel), panel.is_log));
+  for (const panel of data.panels) {
+    addChart(
+      `plot-${panel.key}`, chart => drawPanel(chart, panel), panel.is_log);
+    // The browser shows each chart as soon as it is there.
+    await new Promise(resolve => { setTimeout(resolve, 0); });
+  }
   if (data.heat_map) {
     addChart('plot-heat', () => drawHeatMap(data.heat_map), false);
   }
