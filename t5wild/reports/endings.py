@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from t5wild import run_dir as run_dir_lib
 from t5wild.reports import history as history_lib
 from t5wild.vitals import time_ledgers
 
@@ -27,7 +26,7 @@ class Ending:
 
 def ending(history: history_lib.History) -> Ending | None:
   """None where the run goes on, or was broken off."""
-  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  attempts = history.attempts
   if attempts and attempts[-1].ended in _WORDS:
     last = attempts[-1]
     return Ending(seconds=last.end, words=_WORDS[last.ended])

@@ -20,6 +20,7 @@ from t5wild.reports import held_out
 from t5wild.reports import record_columns
 from t5wild.vitals import records as records_lib
 from t5wild.vitals import redaction
+from t5wild.vitals import time_ledgers
 
 Column = record_columns.Column
 
@@ -152,6 +153,11 @@ class History:
           )
       )
     return tuple(starts)
+
+  @functools.cached_property
+  def attempts(self) -> Sequence[time_ledgers.Attempt]:
+    """The books of its processes, in order; none where they kept none."""
+    return time_ledgers.read_all(run_dir_lib.RunDir(self.path))
 
   @functools.cached_property
   def ended(self) -> float | None:

@@ -285,7 +285,9 @@ def _waits(
   share = waited / max(float(np.sum(step.values[rest] * counts)), 1e-12)
   if share < _WAIT:
     return []
-  first, last = int(wait.steps[rest][0]), int(wait.steps[rest][-1])
+  # A record is of the steps since the one before it.
+  first = int(wait.steps[rest][0] - counts[0]) + 1
+  last = int(wait.steps[rest][-1])
   reason = data_waits.reason(history, first_step=first, last_step=last)
   reason = f' ({reason})' if reason else ''
   cost, words = _cost(history, waited)

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 import dataclasses
 import math
 
-from t5wild import run_dir as run_dir_lib
 from t5wild.reports import history as history_lib
 from t5wild.vitals import time_ledgers
 
 
 def starts(history: history_lib.History) -> Sequence[history_lib.Start]:
   """The starts of a run, with the furthest step before each."""
-  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  attempts = history.attempts
   # A run that began before there were books has some processes without.
   if len(attempts) < len(history.starts):
     return history.starts
@@ -45,7 +44,7 @@ def step_reached(history: history_lib.History, seconds: float) -> int:
   """Finished updates at a moment, by records and books, whichever knows more.
   """
   steps = [history.step_at(seconds)]
-  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  attempts = history.attempts
   running = [attempt for attempt in attempts if attempt.start <= seconds]
   # Books that go on after the moment tell nothing of it.
   if running and running[-1].end <= seconds and running[-1].step:
@@ -58,7 +57,7 @@ def last_sign_of_life(
 ) -> float | None:
   """The last moment before another at which something was written."""
   last, _ = history.last_between(-math.inf, seconds)
-  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  attempts = history.attempts
   moments = [attempt.end for attempt in attempts if attempt.end <= seconds]
   if last is not None:
     moments.append(last)

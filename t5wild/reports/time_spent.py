@@ -14,11 +14,9 @@ import dataclasses
 
 import numpy as np
 
-from t5wild import run_dir as run_dir_lib
 from t5wild.reports import history as history_lib
 from t5wild.vitals import goodput
 from t5wild.vitals import goodput_report
-from t5wild.vitals import time_ledgers
 
 DOWN = goodput_report.DOWN  # between the records of two processes
 AGAIN = goodput_report.LOST  # steps that a restart did once more
@@ -88,7 +86,7 @@ def time_spent(
     num_devices: of the run, where it kept no books; None = not known.
     price_per_device_hour: None = what the run was told, if anything.
   """
-  attempts = time_ledgers.read_all(run_dir_lib.RunDir(history.path))
+  attempts = history.attempts
   # A run that began before there were books has some processes without.
   if attempts and len(attempts) >= len(history.starts):
     report = goodput_report.make_report(

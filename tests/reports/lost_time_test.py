@@ -118,3 +118,18 @@ def test_the_worst_comes_first_then_what_cost_most_then_the_earliest():
       made('warning', 0.1, 10), made('warning', 0.1, 20), made('note', 0.9, 1),
   ]  # fmt: skip
   assert finding_lib.in_order(wanted[::-1]) == wanted
+
+
+def test_waiting_all_along_is_told_with_its_steps_and_rests_on_its_cost(
+    tmp_path, monkeypatch
+):
+  def times(step, faults, draw):
+    del step, faults
+    return 0.8 + 0.02 * draw.random(), 0.3
+
+  monkeypatch.setattr(made_runs, '_times', times)
+  made_runs.make_run(tmp_path)
+  (found,) = findings.find(history_lib.read_history(str(tmp_path)))
+  assert found.level == 'bad'
+  assert 'From step 1 to 1,000, 37% of a step is waiting for data' in found.text
+  assert 'It cost 5 min' in found.text
