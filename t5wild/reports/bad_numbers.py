@@ -90,8 +90,8 @@ def _ending(history: history_lib.History, bad: _Bad) -> str:
   last = history.last_step
   if total is not None and last < total and endings.ending(history):
     words = (
-        f' The run ended for it at step {last:,} of {total:,}, by all that '
-        'is recorded.'
+        f' The run ended because of it at step {last:,} of {total:,}, by all '
+        'that is recorded.'
     )
   column = history.columns.get(_SAVED)
   if column is None:

@@ -105,8 +105,8 @@ def test_nan_is_told_with_its_very_step_its_end_and_the_last_good_checkpoint(
   found = findings.find(history_lib.read_history(not_finite.path))[0]
   assert found.text == (
       'The training loss and the gradient norm are NaN from step 697 on, and '
-      'stay so to the end. The run ended for it at step 800 of 1,000, by all '
-      'that is recorded. The last good checkpoint is that of step 640.'
+      'stay so to the end. The run ended because of it at step 800 of 1,000, '
+      'by all that is recorded. The last good checkpoint is that of step 640.'
   )
 
 
