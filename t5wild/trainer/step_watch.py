@@ -172,8 +172,12 @@ class StepWatch:
     """
     self._unseen.append(_signs(step, metrics))
     found = None
-    while self._unseen and step >= self._unseen[0].step + LOOK_AFTER:
-      found = found or self._look(self._unseen.popleft())
+    while (
+        found is None
+        and self._unseen
+        and step >= self._unseen[0].step + LOOK_AFTER
+    ):
+      found = self._look(self._unseen.popleft())
     return found
 
   def set_limit(self, trainer: Any, *, step: int) -> None:
@@ -194,8 +198,8 @@ class StepWatch:
   def look_at_all(self) -> Finding | None:
     """Looks at the newest steps, too; waits for them."""
     found = None
-    while self._unseen:
-      found = found or self._look(self._unseen.popleft())
+    while found is None and self._unseen:
+      found = self._look(self._unseen.popleft())
     return found
 
   def _look(self, signs: _Signs) -> Finding | None:

@@ -146,3 +146,13 @@ def test_a_model_that_tells_neither_loss_nor_gradient_is_not_judged():
   watch, told = _watch()
   assert _run(watch, [{}] * 20) is None
   assert not told
+
+
+def test_looking_at_all_ends_with_the_first_fault_that_asks_for_an_answer():
+  watch, told = _watch(not_finite='rewind')
+  for step in range(1, step_watch.LOOK_AFTER + 1):
+    loss = math.nan if step > 1 else 1.0
+    assert watch.after_step(step, _metrics(loss=loss)) is None
+  found = watch.look_at_all()
+  assert (found.kind, found.step) == ('not_finite', 2)
+  assert [one.step for one in told] == [2]
