@@ -24,6 +24,7 @@ def write(path: str | None, why: str) -> None:
     names = ', '.join(
         f'{thread.name} is 0x{thread.ident:016x}'
         for thread in threading.enumerate()
+        if thread.ident is not None  # one is about to begin
     )
     file.write(
         f'=== {time.strftime("%F %T")} pid {os.getpid()}: {why}\n'
