@@ -34,6 +34,7 @@ from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild import run_config
 from t5wild.data import beam_shards
+from t5wild.data import cache_roots
 from t5wild.data import caching
 from t5wild.data import datasets
 from t5wild.data import fingerprints
@@ -363,6 +364,8 @@ def _verify(root: str) -> int:
         f'shards, {cache.manifest.num_tokens} tokens, as they were written '
         f'(fingerprint {cache.manifest.fingerprint})'
     )
+  if folders != [root]:  # the whole cache, not a split of it
+    cache_roots.rates_of(root)
   return exit_codes.DONE.code
 
 

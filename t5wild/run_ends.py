@@ -8,6 +8,7 @@ from typing import Any
 
 from t5wild import training_plan
 from t5wild.data import documents
+from t5wild.data import shard_files
 from t5wild.trainer import action_checks
 from t5wild.trainer import agreement
 from t5wild.trainer import preemption
@@ -18,6 +19,7 @@ FOR_THE_USER = (
     action_checks.UnknownMetricError,
     agreement.DisagreementError,
     documents.CorruptTextError,
+    shard_files.BadCacheError,
     training_plan.BadPlanError,
 )
 _BY_ERROR = {

@@ -15,12 +15,14 @@ import sys
 import types
 from typing import Any
 
+from etils import epath
 import jax
 import numpy as np
 
 from t5wild import command_line
 from t5wild import exit_codes
 from t5wild import run_config
+from t5wild import run_dir
 from t5wild.data import cached_datasets
 from t5wild.data import cached_reader
 from t5wild.data import exclusions
@@ -29,6 +31,7 @@ from t5wild.data import record_search
 from t5wild.data import sample_steps
 from t5wild.data import vocabularies
 from t5wild.models import seqio_class
+from t5wild.vitals import records as records_lib
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -98,6 +101,7 @@ class RunSamples:
       anchors: Sequence[ledger.Anchor],
       *,
       feature_converter_cls: Any,
+      last_step: int | None = None,
   ):
     """Opens the caches.
 
@@ -105,7 +109,9 @@ class RunSamples:
       cfg: of the run's training data.
       anchors: its ledger.
       feature_converter_cls: of its model.
+      last_step: that was trained; None: not known.
     """
+    self._last_step = last_step
     self._cfg = cfg
     self._anchors = anchors
     self._converter = feature_converter_cls
@@ -134,6 +140,7 @@ class RunSamples:
         feature_converter_cls=seqio_class.converter_class_of(
             config.need('model')
         ),
+        last_step=max(anchors[-1].step, _last_recorded_step(model_dir)),
     )
 
   def _reader_at(self, anchor: ledger.Anchor) -> cached_reader.CachedReader:
@@ -151,8 +158,13 @@ class RunSamples:
 
     Raises:
       ledger.NoLedgerError: the ledger does not reach it.
-      ValueError: the data have changed since.
+      ValueError: the data have changed since, or it was not trained yet.
     """
+    if self._last_step is not None and step > self._last_step:
+      raise ValueError(
+          f'step {step} was not trained: expected 1 to {self._last_step}, the '
+          'last step on record. Choose one of these.'
+      )
     anchor = ledger.anchor_before(self._anchors, step=step)
     reader = self._reader_at(anchor)
     reader.skip(batches=step - 1 - anchor.step)
@@ -253,3 +265,11 @@ class RunSamples:
 
 if __name__ == '__main__':
   sys.exit(main())
+
+
+def _last_recorded_step(model_dir: str) -> int:
+  """The last step that a run recorded; it may be ahead of its ledger."""
+  path = epath.Path(run_dir.RunDir(model_dir).metrics_jsonl)
+  lines = path.read_text().splitlines() if path.exists() else []
+  found = filter(None, map(records_lib.from_line, lines))
+  return max((record.step for record in found), default=0)

@@ -23,7 +23,15 @@ def rates_of(root: str) -> dict[str, float]:
         'given to `t5wild cache --out`. Give that one, or run the command '
         'again, which goes on where it was stopped.'
     )
-  return json.loads(places.read_text(path))['rates']
+  try:
+    rates = json.loads(places.read_text(path))['rates']
+    return {task: float(rate) for task, rate in rates.items()}
+  except (ValueError, KeyError, TypeError, AttributeError) as error:
+    raise record_cache.BadCacheError(
+        f'{path} is damaged ({type(error).__name__}: {error}): expected the '
+        'rates of the tasks, in JSON. Remove it and run `t5wild cache` again, '
+        'which keeps the shards and writes it anew.'
+    ) from None
 
 
 def folder_of(root: str, *, task: str, split: str) -> str:

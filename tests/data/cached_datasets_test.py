@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from t5wild import data
+from t5wild.data import cache_roots
 from t5wild.data import cached_datasets
+from t5wild.data import record_cache
 from tests.data import caches
 
 
@@ -136,3 +138,13 @@ def test_an_objective_is_refused_where_there_are_examples(pair_cache):
 
 def test_the_classes_are_named_in_one_face():
   assert data.CachedDatasetConfig is cached_datasets.CachedDatasetConfig
+
+
+@pytest.mark.parametrize('text', ['{"rates": {"one"', '{}', '{"rates": 3}'])
+def test_a_damaged_list_of_rates_is_named_with_the_mend(tmp_path, text):
+  path = tmp_path / 'cache.json'
+  path.write_text(text)
+  with pytest.raises(record_cache.BadCacheError, match='is damaged') as error:
+    cache_roots.rates_of(str(tmp_path))
+  assert str(path) in str(error.value)
+  assert 't5wild cache' in str(error.value)

@@ -191,3 +191,12 @@ def test_names_of_documents_are_read_as_they_are_printed():
   assert exclusions._parse(str(document), tasks=['a:b', 'c'], place='') == (
       document
   )
+
+
+def test_a_step_that_was_not_trained_is_refused(run):
+  cfg, anchors, _, _ = run
+  told = samples.RunSamples(
+      cfg, anchors, feature_converter_cls=caches.ENCODER_DECODER, last_step=7
+  )
+  with pytest.raises(ValueError, match='step 8 was not trained: expected 1 to'):
+    list(told.lines_of_step(8, with_text=False))
