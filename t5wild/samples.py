@@ -165,6 +165,8 @@ class RunSamples:
           f'step {step} was not trained: expected 1 to {self._last_step}, the '
           'last step on record. Choose one of these.'
       )
+    # The newest line knows every change that has begun, and refuses others.
+    self._reader_at(self._anchors[-1]).close()
     anchor = ledger.anchor_before(self._anchors, step=step)
     reader = self._reader_at(anchor)
     reader.skip(batches=step - 1 - anchor.step)

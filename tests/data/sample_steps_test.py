@@ -3,6 +3,7 @@
 """What is told of when records were seen is what reading again shows."""
 
 import collections
+import dataclasses
 import functools
 
 import numpy as np
@@ -200,3 +201,16 @@ def test_a_step_that_was_not_trained_is_refused(run):
   )
   with pytest.raises(ValueError, match='step 8 was not trained: expected 1 to'):
     list(told.lines_of_step(8, with_text=False))
+
+
+def test_steps_are_not_told_by_another_list_of_exclusions(run):
+  cfg, anchors, _, _ = run
+  other = dataclasses.replace(
+      cfg, exclude_from_step={16: ['two:0:2', 'one:1:1']}
+  )
+  told = samples.RunSamples(
+      other, anchors, feature_converter_cls=caches.ENCODER_DECODER
+  )
+  for step in (1, 17):
+    with pytest.raises(ValueError, match='what was changed at steps before'):
+      list(told.lines_of_step(step, with_text=False))
