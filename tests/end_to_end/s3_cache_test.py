@@ -115,12 +115,13 @@ def test_a_server_that_goes_away_while_caching_is_told_and_it_goes_on(
 def test_a_server_that_is_not_there_is_told_before_anything_is_written(
     server, project, monkeypatch
 ):
-  monkeypatch.setenv('AWS_ENDPOINT_URL', 'http://127.0.0.1:9')
-  monkeypatch.setenv('AWS_MAX_ATTEMPTS', '1')
   root = f'{_ROOT}/nowhere'
-  code, output = cache_commands.run(
-      project, '--task=one', f'--out={root}', '--num_processes=1'
-  )
+  with monkeypatch.context() as patch:
+    patch.setenv('AWS_ENDPOINT_URL', 'http://127.0.0.1:9')
+    patch.setenv('AWS_MAX_ATTEMPTS', '1')
+    code, output = cache_commands.run(
+        project, '--task=one', f'--out={root}', '--num_processes=1'
+    )
   assert code == exit_codes.BAD_CONFIG.code, output
   assert 'Traceback' not in output
   assert root in output and '127.0.0.1:9' in output
