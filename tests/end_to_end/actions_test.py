@@ -29,7 +29,7 @@ def _evaluated(folder) -> list[int]:
 
 
 def _checkpoints(folder) -> list[str]:
-  return sorted(path.name for path in folder.glob('checkpoint_*'))
+  return sorted(path.name for path in folder.glob('checkpoint_*[0-9]'))
 
 
 def _train_on_two(folder, recipe, **bindings) -> list[multiprocess.Output]:
