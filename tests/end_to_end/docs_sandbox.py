@@ -26,6 +26,8 @@ if line.startswith('quickstart'):
   if '--steps' not in line:
     arguments += ['--steps', '{steps}']
   arguments += ['--text', 'my_texts']
+elif arguments[0] == 'cache':
+  arguments += ['--gin.TEXT=my_texts']
 elif arguments[0] == 'train' or '--run_mode=train' in line:
   given = re.findall(r'TRAIN_STEPS=(\\d+)', line)
   if not given or int(given[-1]) > 100:
