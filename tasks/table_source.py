@@ -16,9 +16,8 @@ import tensorflow as tf
 from t5wild.data import pipelines
 from t5wild.data import table_reader
 from t5wild.data import tables
+from t5wild.tasks import text_source
 
-# Pieces open at a time: their rows take turns.
-_CYCLE_LENGTH = 16
 _MOST_CHUNKS = 1 << 40
 
 
@@ -99,15 +98,11 @@ class TableSource(seqio.DataSource):
   ) -> tf.data.Dataset:
     """One pass over the rows of a split, or of one host's share of it."""
     del sequence_length, use_cached, num_epochs
-    count = len(self._reader.table.pieces(split))
-    dataset = tf.data.Dataset.range(count)
-    if shard_info is not None:
-      dataset = dataset.shard(shard_info.num_shards, shard_info.index)
-    if shuffle:
-      dataset = dataset.shuffle(max(count, 1), seed=seed)
-    return dataset.interleave(
-        lambda piece: self._rows_of(piece, split), cycle_length=_CYCLE_LENGTH
-    )
+    return text_source.interleave_pieces(
+        lambda piece: self._rows_of(piece, split),
+        len(self._reader.table.pieces(split)),
+        shuffle=shuffle, seed=seed, shard_info=shard_info,
+    )  # fmt: skip
 
   def _rows_of(self, piece: tf.Tensor, split: str) -> tf.data.Dataset:
     kinds = self._reader.kinds

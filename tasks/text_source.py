@@ -15,8 +15,33 @@ import tensorflow as tf
 from t5wild.data import documents
 from t5wild.data import pipelines
 
-# Pieces open at a time: their documents take turns.
+# Pieces open at a time: what is in them takes turns.
 _CYCLE_LENGTH = 16
+
+
+def interleave_pieces(
+    contents_of: Callable[[tf.Tensor], tf.data.Dataset],
+    count: int,
+    *,
+    shuffle: bool,
+    seed: int | None,
+    shard_info: seqio.ShardInfo | None,
+) -> tf.data.Dataset:
+  """One pass over the pieces of a split, or of one host's share of them.
+
+  Args:
+    contents_of: given the number of a piece.
+    count: pieces of the split.
+    shuffle: take them in an order of the seed.
+    seed: of that order; None for any.
+    shard_info: the host's share; None for all.
+  """
+  dataset = tf.data.Dataset.range(count)
+  if shard_info is not None:
+    dataset = dataset.shard(shard_info.num_shards, shard_info.index)
+  if shuffle:
+    dataset = dataset.shuffle(max(count, 1), seed=seed)
+  return dataset.interleave(contents_of, cycle_length=_CYCLE_LENGTH)
 
 
 class TextSource(seqio.DataSource):
@@ -81,11 +106,6 @@ class TextSource(seqio.DataSource):
     """One pass over the documents of a split, or of one host's share of it."""
     del sequence_length, use_cached, num_epochs
     pieces = self._split_to_pieces[split]
-    dataset = tf.data.Dataset.range(len(pieces))
-    if shard_info is not None:
-      dataset = dataset.shard(shard_info.num_shards, shard_info.index)
-    if shuffle:
-      dataset = dataset.shuffle(len(pieces), seed=seed)
 
     def read(index):
       with pipelines.failures_kept():
@@ -97,7 +117,10 @@ class TextSource(seqio.DataSource):
       texts.set_shape([None])
       return tf.data.Dataset.from_tensor_slices({'targets': texts})
 
-    return dataset.interleave(documents_of, cycle_length=_CYCLE_LENGTH)
+    return interleave_pieces(
+        documents_of, len(pieces),
+        shuffle=shuffle, seed=seed, shard_info=shard_info,
+    )  # fmt: skip
 
 
 class ExampleSource(seqio.DataSource):
