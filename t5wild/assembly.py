@@ -64,13 +64,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
         plan.random_seed, use_hardware_rng=plan.use_hardware_rng
     )
     data = training_data.open_training_data(plan)
-    states = plan.train_state_initializer_cls(
-        optimizer_def=plan.model.optimizer_def,
-        init_fn=plan.model.get_initial_variables,
-        input_shapes=data.input_shapes,
-        input_types=data.input_types,
-        partitioner=plan.partitioner,
-    )
+    states = training_data.make_states(plan, data)
     info = model_info.describe(states, plan.partitioner)
     make_trainer = functools.partial(
         _make_trainer, plan, data, states, trainer_rng

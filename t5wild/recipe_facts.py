@@ -109,13 +109,7 @@ def _costs(request: Request, train: Any) -> dict[str, Any]:
   with training_plan.as_bad_plan():
     data = training_data.open_training_data(plan)
   try:
-    states = plan.train_state_initializer_cls(
-        optimizer_def=plan.model.optimizer_def,
-        init_fn=plan.model.get_initial_variables,
-        input_shapes=data.input_shapes,
-        input_types=data.input_types,
-        partitioner=plan.partitioner,
-    )
+    states = training_data.make_states(plan, data)
     info = model_info.describe(states, plan.partitioner)
     shapes = data.input_shapes
   finally:

@@ -18,6 +18,7 @@ from t5wild.models import base as models_base
 from t5wild.models import seqio_class
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import actions as actions_lib
+from t5wild.trainer import initializer
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,6 +130,19 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
       },
       input_types={name: dtype for name, (_, dtype) in spec.items()},
       position_is_saved=position_is_saved,
+  )
+
+
+def make_states(
+    plan: training_plan.TrainingPlan, data: TrainingData
+) -> initializer.TrainStateInitializer:
+  """Makes what describes and makes train states; nothing is compiled."""
+  return plan.train_state_initializer_cls(
+      optimizer_def=plan.model.optimizer_def,
+      init_fn=plan.model.get_initial_variables,
+      input_shapes=data.input_shapes,
+      input_types=data.input_types,
+      partitioner=plan.partitioner,
   )
 
 
