@@ -36,15 +36,7 @@ function layoutOf(figure) {
 
 async function main() {
   listenToTheme();
-  let isThere = false;
-  try {
-    isThere = await loadLibrary();
-  } catch (error) {
-    const note = document.getElementById('too-old');
-    note.hidden = false;
-    note.append(` (${error})`);
-  }
-  if (!isThere) return;
+  if (!await loadLibrary()) return;
   await Promise.all(data.figures.map(figure => {
     const plot = document.getElementById(`plot-${figure.key}`);
     const chart = {plot,

@@ -304,15 +304,7 @@ async function main() {
   listenToTheme();
   recallView();
   keepLive();
-  let isThere = false;
-  try {
-    isThere = await loadLibrary();
-  } catch (error) {
-    const note = document.getElementById('too-old');
-    note.hidden = false;
-    note.append(` (${error})`);
-  }
-  if (!isThere) return;
+  if (!await loadLibrary()) return;
   for (const panel of data.panels) {
     addChart(
       `plot-${panel.key}`, chart => drawPanel(chart, panel), panel.is_log);

@@ -63,7 +63,19 @@ function listenToTheme() {
   addEventListener('afterprint', () => setTheme(before));
 }
 
+// Whether there is a library to draw with; says why where it cannot be read.
 async function loadLibrary() {
+  try {
+    return await unpackLibrary();
+  } catch (error) {
+    const note = document.getElementById('too-old');
+    note.hidden = false;
+    note.append(` (${error})`);
+    return false;
+  }
+}
+
+async function unpackLibrary() {
   const packed = document.getElementById('library');
   if (!packed) return false;
   const bytes = Uint8Array.from(
