@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import contextlib
 import os
 import signal
+import sys
 
 from t5wild import gin_utils
 from t5wild.experiments import folder as folder_lib
@@ -60,6 +61,12 @@ def read_gin(arguments: argparse.Namespace, rest: Sequence[str]) -> None:
   ]
   paths = [p for p in arguments.gin_search_paths.split(',') if p]
   gin_utils.parse_gin_flags(['.', *paths], arguments.gin_file, bindings)
+
+
+def say(text: object) -> None:
+  """Prints a line at once, for who reads through a pipe."""
+  sys.stdout.write(f'{text}\n')
+  sys.stdout.flush()
 
 
 def check_is_there(folder: folder_lib.Folder) -> None:

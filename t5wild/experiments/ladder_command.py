@@ -56,14 +56,14 @@ def _climb(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         ladder.made_recipe(), [ladder.bindings_of(size) for size in sizes]
     )
     folder.open_for(ladder.described(checked['texts']))
-  rungs = ladder_lib.plan(ladder, folder, _say)
+  rungs = ladder_lib.plan(ladder, folder, command_flags.say)
   if not arguments.table:
-    ladder_lib.train(ladder, folder, rungs, say=_say)
+    ladder_lib.train(ladder, folder, rungs, say=command_flags.say)
   rungs = ladder_lib.with_results(ladder, folder, rungs)
   _write(folder, 'ladder.csv', findings.as_csv(rungs))
   found = findings.find(ladder, rungs)
   for line in found.lines:
-    _say(line)
+    command_flags.say(line)
   _write(folder, 'ladder.json', findings.as_json(found))
   _write(folder, 'ladder.html', ladder_page.html(found))
   _write(folder, 'ladder.png', lambda path: ladder_picture.draw(found, path))
@@ -72,12 +72,7 @@ def _climb(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 def _write(folder: folder_lib.Folder, name: str, content) -> None:
   outputs.write(folder.join(name), content)
-  _say(folder.join(name))
-
-
-def _say(text: str) -> None:
-  sys.stdout.write(f'{text}\n')
-  sys.stdout.flush()
+  command_flags.say(folder.join(name))
 
 
 def _parse(

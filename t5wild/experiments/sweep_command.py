@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import os
 import signal
 import sys
-from typing import Any
 
 import gin
 
@@ -53,7 +52,9 @@ def _sweep(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     command_flags.check_is_there(folder)
     return _show(sweep, folder, sweep_lib.standing(sweep, folder))
   _check_index(arguments.index, sweep)
-  _say(f'{len(sweep.points)} runs; reading the recipe with each ...')
+  command_flags.say(
+      f'{len(sweep.points)} runs; reading the recipe with each ...'
+  )
   checked = recipes.check(
       sweep.made_recipe(), [point.bindings for point in sweep.points]
   )
@@ -65,7 +66,7 @@ def _sweep(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
   standing = sweep_lib.train(
       sweep,
       folder,
-      say=_say,
+      say=command_flags.say,
       when_done=lambda now: _write(sweep, folder, now),
   )
   return _show(sweep, folder, standing)
@@ -75,14 +76,16 @@ def _train_one(
     sweep: sweep_lib.Sweep, folder: folder_lib.Folder, index: int
 ) -> int:
   runner = runner_lib.Runner(
-      sweep.made_recipe(), folder, num_parallel=1, say=_say
+      sweep.made_recipe(), folder, num_parallel=1, say=command_flags.say
   )
   point = sweep.points[index]
   runner.run([runner_lib.Job(point=point)])
   run = folder.run(point)
   result = results_lib.result_of(run, point, measure=sweep.measure)
   end = run.end()
-  _say(f'{point.name}: {result.status}, {sweep.metric} {result.value}')
+  command_flags.say(
+      f'{point.name}: {result.status}, {sweep.metric} {result.value}'
+  )
   return end.code if end and end.code > 0 else (0 if end else 1)
 
 
@@ -131,7 +134,9 @@ def _write_array(
       options=sweep.slurm_options,
   )
   outputs.write(path, text)
-  _say(f'sbatch {path}\nand when it is done: t5wild sweep --table and the same')
+  command_flags.say(
+      f'sbatch {path}\nand when it is done: t5wild sweep --table and the same'
+  )
   return exit_codes.DONE.code
 
 
@@ -142,12 +147,12 @@ def _show(
 ) -> int:
   results_lib.print_table(standing.results, sweep.measure)
   paths = _write(sweep, folder, standing)
-  _say(results_lib.summary(standing.results) + '.')
+  command_flags.say(results_lib.summary(standing.results) + '.')
   best = results_lib.ranked(standing.results, sweep.measure)[0]
   if best.value is not None:
-    _say(f'Best: {results_lib.bindings_text(best.point.bindings)}')
+    command_flags.say(f'Best: {results_lib.bindings_text(best.point.bindings)}')
   for path in paths:
-    _say(path)
+    command_flags.say(path)
   lost = any(r.value is None for r in standing.results)
   return exit_codes.FAILED.code if lost else exit_codes.DONE.code
 
@@ -164,11 +169,6 @@ def _write(
   )
   outputs.write(paths[1], sweep_page.html(sweep, folder, standing.results))
   return paths
-
-
-def _say(text: Any) -> None:
-  sys.stdout.write(f'{text}\n')
-  sys.stdout.flush()
 
 
 def _parse(
