@@ -21,6 +21,7 @@ os.environ.setdefault(
 )
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.5')
 
+from absl import flags
 import hypothesis
 import jaxtyping
 import pytest
@@ -56,3 +57,12 @@ def t5x_fixtures():
         'put them beside the checkout to run this test'
     )
   return folder
+
+
+@pytest.fixture(autouse=True)
+def _flags_end_with_the_test():
+  """Flags are the process's: what one test gave, no other may find given."""
+  yield
+  for name in flags.FLAGS:
+    if not flags.FLAGS[name].using_default_value:
+      flags.FLAGS[name].unparse()

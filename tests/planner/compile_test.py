@@ -5,7 +5,6 @@
 import json
 import os
 
-from absl.testing import flagsaver
 import pytest
 
 from t5wild import exit_codes
@@ -33,11 +32,8 @@ _TINY = (
 
 
 @pytest.fixture(autouse=True)
-def _flags_of_one_run():
-  """Flags are the process's: each run begins without those before it."""
+def _flags():
   for_topology.define_flags()
-  with flagsaver.flagsaver():
-    yield
 
 
 def _stand_in(monkeypatch, tmp_path, text):

@@ -6,11 +6,12 @@ import dataclasses
 import json
 import pathlib
 
-from absl.testing import flagsaver
 import gin
 import pytest
 
 from t5wild import exit_codes
+from t5wild import partitioning
+from t5wild.networks import transformer
 from t5wild.planner import compile as compile_lib
 from t5wild.planner import environment
 from t5wild.planner import memory
@@ -30,10 +31,8 @@ _RECIPE = ('--gin_file=models/t5_1_1/tiny.gin', '--gin_file=runs/pretrain.gin')
 
 
 @pytest.fixture(autouse=True)
-def _flags_of_one_run():
+def _flags():
   plan.define_flags()
-  with flagsaver.flagsaver():
-    yield
 
 
 def _sizes(split):
@@ -170,13 +169,12 @@ def test_the_winner_is_a_gin_file_that_binds_what_was_chosen():
   gin.clear_config()
   try:
     gin.parse_config(text)
-    query = gin.query_parameter
-    assert query('partitioning.PjitPartitioner.mesh_shape') == {
+    bound = gin.get_bindings
+    assert bound(partitioning.PjitPartitioner)['mesh_shape'] == {
         'replica': 2, 'data': 16, 'model': 2
     }
-    assert query('transformer.T5Config.remat_policy') == (
-        candidate.step.remat_policy
-    )
+    policy = bound(transformer.T5Config)['remat_policy']
+    assert policy == candidate.step.remat_policy
   finally:
     gin.clear_config()
 
