@@ -10,7 +10,7 @@ Of runs that read their data from a cache.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import sys
 import types
 from typing import Any
@@ -27,9 +27,10 @@ from t5wild.data import cached_datasets
 from t5wild.data import cached_reader
 from t5wild.data import exclusions
 from t5wild.data import ledger
+from t5wild.data import model_rows
 from t5wild.data import record_search
 from t5wild.data import sample_steps
-from t5wild.data import vocabularies
+from t5wild.data import token_texts
 from t5wild.models import seqio_class
 from t5wild.vitals import records as records_lib
 
@@ -171,13 +172,13 @@ class RunSamples:
     reader = self._reader_at(anchor)
     reader.skip(batches=step - 1 - anchor.step)
     rows, left_out = reader.records(), reader.left_out()
-    batch = next(reader)
+    tokens = reader.examples() if with_text else []
     for row, examples in enumerate(rows):
       for place, records in enumerate(examples):
         for record in records.tolist():
           yield f'row {row}: {self._name(record)}'
         if with_text:
-          yield from self._texts(batch, row=row, segment=place + 1)
+          yield from self._texts(tokens[row][place])
     for record in left_out.tolist():
       yield f'left out: {self._name(record)}'
     reader.close()
@@ -200,33 +201,51 @@ class RunSamples:
         + ('' if step is None else f', excluded from step {step} on')
     )
 
-  def _texts(self, batch: Any, *, row: int, segment: int) -> Iterator[str]:
-    for side, name in (
-        ('encoder', 'encoder_input_tokens'),
-        ('decoder', 'decoder_target_tokens'),
-    ):
-      if name not in batch:
-        continue
-      tokens = batch[name][row]
-      segments = batch.get(f'{side}_segment_ids')
-      if segments is not None:
-        tokens = tokens[segments[row] == segment]
-      feature = 'inputs' if side == 'encoder' else 'targets'
-      text = vocabularies.decode_with_sentinels(
-          tokens[tokens > 0].tolist(),
-          vocabulary=record_search.vocabulary_of(self._caches[0], feature),
-      )
-      yield f'  {feature}: {text!r}'
+  def _texts(self, example: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """Both sides of an example, also where the model reads them as one."""
+    for feature, tokens in example.items():
+      vocabulary = record_search.vocabulary_of(self._caches[0], feature)
+      parts = token_texts.parts_of(tokens.tolist(), vocabulary)
+      yield f'  {feature}: {"".join(text for _, text in parts)!r}'
 
   def lines_of_text(self, text: str, *, most: int) -> Iterator[str]:
-    """Yields a line for each time that a record with a text was read."""
-    wanted = [
-        (source, number)
+    """Yields a line for each time that the part with a text was read."""
+    found = [
+        (source, place)
         for source, cache in enumerate(self._caches)
-        for number in record_search.with_text(cache, text)
+        for place in record_search.with_text(cache, text)
     ]
-    yield f'{len(wanted)} records have {text!r}'
-    yield from self._lines_of_records(wanted, most=most)
+    records = {(source, place.number) for source, place in found}
+    yield f'{len(records)} records have {text!r}'
+    yield from self._lines_of(
+        [
+            sample_steps.Wanted(
+                source=source,
+                number=place.number,
+                part=(place.start, place.stop),
+            )
+            for source, place in found
+            if self._is_read(source, place)
+        ],
+        most=most,
+    )
+
+  def _is_read(self, source: int, place: record_search.Place) -> bool:
+    """Whether the model gets what stands there: lengths cut examples off."""
+    if self._caches[source].manifest.content == 'tokens':
+      return True  # their objective says what becomes of them
+    layout = self._layout()
+    return (
+        place.feature in layout.features
+        and place.start < layout.lengths[place.feature]
+    )
+
+  def _layout(self) -> model_rows.Layout:
+    return model_rows.find_layout(
+        self._converter,
+        lengths=self._cfg.task_feature_lengths,
+        pack=self._cfg.pack,
+    )
 
   def lines_of_document(self, name: str, *, most: int) -> Iterator[str]:
     """Yields a line for each time that a record of a document was read.
@@ -239,12 +258,16 @@ class RunSamples:
     source = tasks.index(document.task)
     numbers = record_search.of_document(self._caches[source], document)
     yield f'{document} has {len(numbers)} records'
-    yield from self._lines_of_records(
-        [(source, number) for number in numbers], most=most
+    yield from self._lines_of(
+        [
+            sample_steps.Wanted(source=source, number=number)
+            for number in numbers
+        ],
+        most=most,
     )
 
-  def _lines_of_records(
-      self, records: Sequence[tuple[int, int]], *, most: int
+  def _lines_of(
+      self, wanted: Sequence[sample_steps.Wanted], *, most: int
   ) -> Iterator[str]:
     reader = self._reader_at(self._anchors[-1])
     steps = sample_steps.SampleSteps(
@@ -252,8 +275,9 @@ class RunSamples:
         reader.phases,
         num_records=[len(cache) for cache in self._caches],
     )
-    for count, found in enumerate(steps.find(records)):
-      if count == most:
+    count = 0
+    for count, found in enumerate(steps.find(wanted), start=1):
+      if count > most:
         yield 'and more: raise --most'
         break
       name = self._name(found.origin)
@@ -262,11 +286,9 @@ class RunSamples:
       ):
         if numbers:
           yield f'{word} {", ".join(map(str, numbers))}: {name}'
+    if not count:
+      yield f'no step up to {self._anchors[-1].step} had any of it'
     reader.close()
-
-
-if __name__ == '__main__':
-  sys.exit(main())
 
 
 def _last_recorded_step(model_dir: str) -> int:
@@ -275,3 +297,7 @@ def _last_recorded_step(model_dir: str) -> int:
   lines = path.read_text().splitlines() if path.exists() else []
   found = filter(None, map(records_lib.from_line, lines))
   return max((record.step for record in found), default=0)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

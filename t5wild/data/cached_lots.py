@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Lot:
     counts: int64 [examples], of the first record that each is of, in the
       endless order of its source.
     extents: int64 [examples], how many records from there on it is of.
+    starts: int64 [examples], its first token in the first of them.
+    stops: int64 [examples], the end of its tokens in the last of them.
     places: int64 [examples], of that record in the order of its source, as
       the windows count it.
     excluded_from: int64 [examples], the step from which on each is left out.
@@ -34,6 +37,8 @@ class Lot:
   sources: np.ndarray
   counts: np.ndarray
   extents: np.ndarray
+  starts: np.ndarray
+  stops: np.ndarray
   places: np.ndarray
   excluded_from: np.ndarray
 
@@ -50,8 +55,9 @@ class Lot:
 
 
 _PER_EXAMPLE = (
-    'order', 'sources', 'counts', 'extents', 'places', 'excluded_from'
-)
+    'order', 'sources', 'counts', 'extents', 'starts', 'stops', 'places',
+    'excluded_from',
+)  # fmt: skip
 
 
 def join(lots: Sequence[Lot], *, features: Sequence[str]) -> Lot:
@@ -70,13 +76,29 @@ def join(lots: Sequence[Lot], *, features: Sequence[str]) -> Lot:
   return Lot(pending=pending, **parts)
 
 
-def is_of(lot: Lot, source: int, *, count: int) -> np.ndarray:
-  """Which examples have something of a record: bool [examples]."""
-  return (
-      (lot.sources == source)
-      & (lot.counts <= count)
-      & (count < lot.counts + lot.extents)
-  )
+def is_of(
+    lot: Lot,
+    source: int,
+    *,
+    count: int,
+    part: tuple[int, int] | None = None,
+) -> np.ndarray:
+  """Which examples have something of a record: bool [examples].
+
+  Args:
+    lot: the examples.
+    source: of the record.
+    count: its place in the endless order of its source.
+    part: start and end of the tokens of it that are meant; None: all.
+  """
+  lasts = lot.counts + lot.extents - 1
+  found = (lot.sources == source) & (lot.counts <= count) & (count <= lasts)
+  if part is None:
+    return found
+  start, stop = part
+  begins_before = (lot.counts < count) | (lot.starts < stop)
+  ends_after = (lasts > count) | (lot.stops > start)
+  return found & begins_before & ends_after
 
 
 def _whole(lot: Lot) -> pending_examples.Pending:
@@ -113,6 +135,20 @@ class Window:
         examples=lot.made(), row_starts=row_starts
     )
     return rows.make(0, stop - start, layout=layout)
+
+  def examples(
+      self, start: int, stop: int, *, step: int
+  ) -> list[list[dict[str, np.ndarray]]]:
+    """Tokens by feature of each example of each row of a batch of a step."""
+    lot, row_starts = self.at(start, stop, step=step)
+    made = {name: rows.split() for name, rows in lot.made().items()}
+    return [
+        [
+            {name: made[name][example] for name in made}
+            for example in range(first, last)
+        ]
+        for first, last in itertools.pairwise(row_starts.tolist())
+    ]
 
   def left_out(self, start: int, stop: int, *, step: int) -> Lot:
     """What a batch of a step has not of rows start to stop."""

@@ -201,6 +201,14 @@ class CachedReader:
     none = np.zeros((0, 3), np.int64)
     return [np.concatenate([none, *examples]) for examples in self.records()]
 
+  def examples(self) -> list[list[dict[str, np.ndarray]]]:
+    """Tokens by feature of each example of each row of the next batch."""
+    step = self._position.step + 1
+    rows: list[list[dict[str, np.ndarray]]] = []
+    for _, window, start, stop in self._next_parts():
+      rows += window.examples(start, stop, step=step)
+    return rows
+
   def left_out(self) -> np.ndarray:
     """Records of the examples that the next batch has not: [records, 3]."""
     step = self._position.step + 1

@@ -25,6 +25,7 @@ from t5wild.data import rows as rows_lib
 
 # Records that are joined where documents are merged.
 _MERGED = 64
+_WHOLE = np.iinfo(np.int64).max  # the end of a record, wherever it is
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,6 +177,7 @@ class CachedSource:
     epochs, numbers = self.numbers(counts)
     records = self.cache.read(numbers)
     first = last = np.arange(numbers.size)
+    starts, stops = np.zeros_like(first), np.full_like(first, _WHOLE)
     pending: pending_examples.Pending
     if self._objective is None:
       pending = pending_examples.Made(
@@ -186,11 +188,14 @@ class CachedSource:
     else:
       plan = self._plan(records, epochs, numbers)
       first, last = plan.first_documents, plan.last_documents
+      starts, stops = plan.starts, plan.stops
       pending = self._pending(plan)
     return TracedExamples(
         pending=pending,
         firsts=first,
         extents=last - first + 1,
+        starts=starts,
+        stops=stops,
         excluded_from=self._excluded_from(records, numbers, first, last),
     )
 
@@ -318,12 +323,16 @@ class TracedExamples:
     firsts: int64 [examples], places in the `counts` that were asked for, of
       the first record of each.
     extents: int64 [examples], how many of them from there on it is of.
+    starts: int64 [examples], its first token in the first of them.
+    stops: int64 [examples], the end of its tokens in the last of them.
     excluded_from: int64 [examples], the step from which on each is left out.
   """
 
   pending: pending_examples.Pending
   firsts: np.ndarray
   extents: np.ndarray
+  starts: np.ndarray
+  stops: np.ndarray
   excluded_from: np.ndarray
 
 

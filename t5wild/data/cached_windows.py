@@ -149,6 +149,8 @@ class Windows:
             sources=np.full(size, source),
             counts=counts[traced.firsts],
             extents=traced.extents,
+            starts=traced.starts,
+            stops=traced.stops,
             places=places[traced.firsts],
             excluded_from=traced.excluded_from,
         )

@@ -121,6 +121,8 @@ class Planned:
     first_documents: int64 [examples], places among the documents given; of
       merged ones, that of the document in which the example begins.
     last_documents: int64 [examples], of that in which it ends.
+    starts: int64 [examples], its first token in the former.
+    stops: int64 [examples], the end of its tokens in the latter.
   """
 
   tokens: np.ndarray
@@ -128,6 +130,8 @@ class Planned:
   objective: Objective
   first_documents: np.ndarray
   last_documents: np.ndarray
+  starts: np.ndarray
+  stops: np.ndarray
 
   def __len__(self) -> int:
     """Number of examples."""
@@ -213,18 +217,26 @@ def plan_examples(
         for document in documents
     ]
   tokens = np.concatenate([*documents, np.zeros(0, np.int32)])
-  ends = np.cumsum([document.size for document in documents])
+  sizes = np.array([document.size for document in documents], np.int64)
+  ends = np.cumsum(sizes)
+  begins = ends - sizes
   if objective.merge_documents:
     documents, keys = [tokens], keys[:1]
   chunks = _cut_documents(documents, keys, objective)
   chunks = chunks.take(np.argsort(chunks.turns, kind='stable'))
-  last = chunks.starts + chunks.lengths - 1
+  stops = chunks.starts + chunks.lengths
+  first_documents, last_documents = (
+      np.searchsorted(ends, tokens_at, side='right')
+      for tokens_at in (chunks.starts, stops - 1)
+  )
   return Planned(
       tokens=tokens,
       chunks=chunks,
       objective=objective,
-      first_documents=np.searchsorted(ends, chunks.starts, side='right'),
-      last_documents=np.searchsorted(ends, last, side='right'),
+      first_documents=first_documents,
+      last_documents=last_documents,
+      starts=chunks.starts - begins[first_documents],
+      stops=stops - begins[last_documents],
   )
 
 
@@ -241,19 +253,21 @@ def join_plans(parts: Sequence[Planned], *, num_documents: int) -> Planned:
     starts = part.chunks.starts + offset
     chunks.append(dataclasses.replace(part.chunks, starts=starts))
     offset += part.tokens.size
-  places = [number * num_documents for number in range(len(parts))]
   return Planned(
       tokens=np.concatenate([part.tokens for part in parts]),
       chunks=_join_chunks(chunks),
       objective=parts[0].objective,
-      first_documents=np.concatenate([
-          part.first_documents + place
-          for part, place in zip(parts, places, strict=True)
-      ]),
-      last_documents=np.concatenate([
-          part.last_documents + place
-          for part, place in zip(parts, places, strict=True)
-      ]),
+      **{
+          name: np.concatenate([
+              getattr(part, name) + number * num_documents
+              for number, part in enumerate(parts)
+          ])
+          for name in ('first_documents', 'last_documents')
+      },
+      **{
+          name: np.concatenate([getattr(part, name) for part in parts])
+          for name in ('starts', 'stops')
+      },
   )
 
 

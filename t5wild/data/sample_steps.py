@@ -8,6 +8,7 @@ of the ledger and that place only the rows are counted.
 
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +20,29 @@ from t5wild.data import ledger
 Origin = tuple[int, int, int]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, order=True)
+class Wanted:
+  """What of a cache is looked for.
+
+  Attributes:
+    source: number of the cache.
+    number: of the record in it.
+    part: start and end of the tokens of the record that are meant; None: all.
+  """
+
+  source: int
+  number: int
+  part: tuple[int, int] | None = None
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sighting:
-  """A record of one epoch, in one window of a phase.
+  """A record of one epoch, or a part of it, in one window of a phase.
 
   Attributes:
     origin: source, epoch and number of the record.
-    steps: whose batches had something of it, in order.
-    steps_without: from whose batches something of it was left out, in order.
+    steps: whose batches had something of what is meant, in order.
+    steps_without: from whose batches something was left out, in order.
   """
 
   origin: Origin
@@ -67,20 +83,21 @@ class SampleSteps:
     self._num_records = num_records
     self._num_rows: dict[tuple[int, int], int] = {}
 
-  def find(self, records: Iterable[tuple[int, int]]) -> Iterator[Sighting]:
-    """Yields when records, by source and number, were seen; early ones first.
+  def find(self, wanted: Iterable[Wanted]) -> Iterator[Sighting]:
+    """Yields when records, or parts of them, were seen; early ones first.
 
     Nothing after the last line of the ledger is known.
     """
-    places: dict[tuple[int, int], list[Origin]] = {}
-    for source, number in records:
-      for place, origin in self._places(source, number):
-        places.setdefault(place, []).append(origin)
+    places: dict[tuple[int, int], dict[Origin, list[Any]]] = {}
+    for each in wanted:
+      for place, origin in self._places(each.source, each.number):
+        of_window = places.setdefault(place, {})
+        of_window.setdefault(origin, []).append(each.part)
     for phase, number in sorted(places):
       window = self._windows[phase].make(number)
       self._num_rows[phase, number] = window.num_rows
-      for origin in places[phase, number]:
-        found = self._sighting(window, phase, number, origin)
+      for origin, parts in places[phase, number].items():
+        found = self._sighting(window, (phase, number), origin, parts)
         if found.steps or found.steps_without:
           yield found
 
@@ -101,13 +118,17 @@ class SampleSteps:
   def _sighting(
       self,
       window: cached_lots.Window,
-      phase: int,
-      number: int,
+      place: tuple[int, int],
       origin: Origin,
+      parts: Sequence[tuple[int, int] | None],
   ) -> Sighting:
+    phase, number = place
     count = self._windows[phase].count_of(origin)
-    is_of = cached_lots.is_of(window.lot, origin[0], count=count)
-    examples = np.flatnonzero(is_of)
+    has_part = [
+        cached_lots.is_of(window.lot, origin[0], count=count, part=part)
+        for part in parts
+    ]
+    examples = np.flatnonzero(np.any(has_part, axis=0))
     rows = np.searchsorted(window.row_starts, examples, side='right') - 1
     seen, without = set(), set()
     for example, row in zip(examples.tolist(), rows.tolist(), strict=True):

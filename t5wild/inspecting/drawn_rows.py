@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from t5wild.data import reader_protocol
+from t5wild.data import token_texts
 from t5wild.inspecting import subject as subject_lib
-from t5wild.inspecting import token_texts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

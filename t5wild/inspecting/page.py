@@ -12,12 +12,12 @@ import zlib
 import numpy as np
 
 import t5wild
+from t5wild.data import token_texts
 from t5wild.inspecting import drawn_rows
 from t5wild.inspecting import inspection
 from t5wild.inspecting import picture
 from t5wild.inspecting import sheets
 from t5wild.inspecting import statistics as statistics_lib
-from t5wild.inspecting import token_texts
 
 # Nothing may be fetched, whatever the data hold.
 _POLICY = (

@@ -5,9 +5,9 @@
 from collections.abc import Iterator, Sequence
 import dataclasses
 
+from t5wild.data import token_texts
 from t5wild.inspecting import statistics as statistics_lib
 from t5wild.inspecting import subject as subject_lib
-from t5wild.inspecting import token_texts
 
 _EXCERPT = 60
 _MUCH = 0.01  # of what should not be

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from t5wild.data import rows as rows_lib
+from t5wild.data import token_texts
 from t5wild.inspecting import subject as subject_lib
-from t5wild.inspecting import token_texts
 
 CONFLICTS = 'inputs with several targets'
 _BINS = 24

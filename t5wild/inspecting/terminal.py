@@ -10,10 +10,10 @@ from rich import console as console_lib
 from rich import table as table_lib
 from rich import text as text_lib
 
+from t5wild.data import token_texts
 from t5wild.inspecting import drawn_rows
 from t5wild.inspecting import inspection
 from t5wild.inspecting import sheets
-from t5wild.inspecting import token_texts
 
 # Neighbours differ; each is readable on a dark and on a light background.
 _BACKGROUNDS = ('on blue', 'on dark_green', 'on dark_magenta', 'on dark_cyan')

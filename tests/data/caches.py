@@ -130,8 +130,11 @@ def pairs_config(root, **changes) -> cached_datasets.CachedDatasetConfig:
   return config(
       root,
       objective=None,
-      task_feature_lengths={'inputs': 512, 'targets': 114},
-      **{'window_tokens': 1 << 17, **changes},
+      **{
+          'task_feature_lengths': {'inputs': 512, 'targets': 114},
+          'window_tokens': 1 << 17,
+          **changes,
+      },
   )
 
 

@@ -83,7 +83,7 @@ def test_all_steps_of_all_records_are_found(run):
   reader.load_state_dict(anchors[-1].state)
   steps = sample_steps.SampleSteps(anchors, reader.phases, num_records=sizes)
   for sighting in steps.find(
-      (source, number)
+      sample_steps.Wanted(source=source, number=number)
       for source, size in enumerate(sizes)
       for number in range(size)
   ):
@@ -168,7 +168,11 @@ def test_batches_that_were_passed_over_were_not_seen(two_texts, tmp_path):
       sighting.origin: set(sighting.steps)
       for sighting in sample_steps.SampleSteps(
           ledger.read_anchors(tmp_path), reader.phases, num_records=sizes
-      ).find((s, n) for s, size in enumerate(sizes) for n in range(size))
+      ).find(
+          sample_steps.Wanted(source=source, number=number)
+          for source, size in enumerate(sizes)
+          for number in range(size)
+      )
   }
   assert passed - expected.keys()
   assert found == expected
@@ -214,3 +218,102 @@ def test_steps_are_not_told_by_another_list_of_exclusions(run):
   for step in (1, 17):
     with pytest.raises(ValueError, match='what was changed at steps before'):
       list(told.lines_of_step(step, with_text=False))
+
+
+@pytest.mark.parametrize('objective', [objectives.span_corruption, _MERGED])
+def test_a_part_of_a_record_is_found_in_the_steps_that_had_that_part(
+    objective, tmp_path
+):
+  numbers = np.random.default_rng(0)
+  sizes = numbers.integers(20, 400, 7)
+  ends = 300 + np.cumsum(sizes)  # no token stands twice
+  documents = [
+      np.arange(end - size, end, dtype=np.int32)
+      for end, size in zip(ends, sizes, strict=True)
+  ]
+  caches.write(tmp_path, documents, num_shards=2)
+  cfg = caches.config(
+      tmp_path, objective=objective, window_tokens=1024, batch_size=3
+  )
+  reader = caches.reader(cfg)
+  written = ledger.SampleLedger(tmp_path, batch_size=3)
+  seen = collections.defaultdict(set)
+  for step in range(1, 21):
+    written.note(step - 1, reader.state_dict())
+    examples = [each for row in reader.examples() for each in row]
+    parts = [tokens for each in examples for tokens in each.values()]
+    for token in np.concatenate(parts).tolist():
+      seen[token].add(step)
+    next(reader)
+  written.note(20, reader.state_dict())
+  (cache,) = cfg.open_caches()
+  steps = sample_steps.SampleSteps(
+      ledger.read_anchors(tmp_path), reader.phases, num_records=[len(cache)]
+  )
+  records = cache.read(np.arange(len(cache))).features['targets'].split()
+  for number, tokens in enumerate(records):
+    for place in {0, tokens.size // 2, tokens.size - 1}:
+      wanted = sample_steps.Wanted(
+          source=0, number=number, part=(place, place + 1)
+      )
+      found = {
+          step for sight in steps.find([wanted]) for step in sight.steps
+      }
+      assert found == seen[int(tokens[place])], (number, place)
+  assert max(map(len, seen.values())) > 1  # several epochs
+
+
+def _told_of_pairs(tmp_path, pairs, converter, **changes) -> samples.RunSamples:
+  encode = caches.VOCABULARY.encode
+  caches.write(
+      tmp_path,
+      [
+          {
+              name: np.array([*encode(text), 1], np.int32)
+              for name, text in zip(('inputs', 'targets'), pair, strict=True)
+          }
+          for pair in pairs
+      ],
+  )
+  cfg = caches.pairs_config(tmp_path, batch_size=2, **changes)
+  reader = caches.reader(cfg, feature_converter_cls=converter)
+  written = ledger.SampleLedger(tmp_path, batch_size=2)
+  for step in range(4):
+    written.note(step, reader.state_dict())
+    next(reader)
+  written.note(4, reader.state_dict())
+  return samples.RunSamples(
+      cfg, ledger.read_anchors(tmp_path), feature_converter_cls=converter
+  )
+
+
+@pytest.mark.parametrize('pack', [True, False])
+@pytest.mark.parametrize('converter', [caches.DECODER, caches.ENCODER_DECODER])
+def test_pairs_are_told_with_input_and_target_in_every_layout(
+    converter, pack, tmp_path
+):
+  told = _told_of_pairs(
+      tmp_path, [(f'ask {n}?', f'say {n}') for n in range(9)], converter,
+      pack=pack,
+  )  # fmt: skip
+  lines = list(told.lines_of_step(2, with_text=True))
+  asked = [line[-5] for line in lines if line.startswith("  inputs: 'ask ")]
+  pairs = [
+      (f"  inputs: 'ask {line[-6]}?</s>'", f"  targets: 'say {line[-6]}</s>'")
+      for line in lines
+      if line.startswith('  targets')
+  ]
+  assert asked and len(asked) == len(pairs)
+  for pair in pairs:
+    assert set(pair) <= set(lines)
+
+
+def test_a_text_that_lengths_cut_off_was_in_no_step(tmp_path):
+  told = _told_of_pairs(
+      tmp_path, [('x' * 60 + 'needle', 'hay')] * 9, caches.ENCODER_DECODER,
+      task_feature_lengths={'inputs': 40, 'targets': 40},
+  )  # fmt: skip
+  assert list(told.lines_of_text('needle', most=9)) == [
+      "9 records have 'needle'", 'no step up to 4 had any of it'
+  ]
+  assert list(told.lines_of_text('xxx', most=9))[1].startswith('steps ')

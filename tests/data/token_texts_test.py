@@ -5,8 +5,8 @@
 import pytest
 import sentencepiece
 
+from t5wild.data import token_texts
 from t5wild.inspecting import file_vocabularies
-from t5wild.inspecting import token_texts
 from tests.inspecting import subjects
 
 _BYTES = subjects.VOCABULARY

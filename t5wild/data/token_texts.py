@@ -53,7 +53,7 @@ def parts_of(
 def _decode(
     tokens: Sequence[int], vocabulary: Any, *, is_first: bool
 ) -> str:
-  if not _is_bytes(vocabulary):
+  if not is_bytes(vocabulary):
     # SentencePiece drops the space before the first word that it is given.
     begins_word = not is_first and _begins_word(tokens[0], vocabulary)
     return ' ' * begins_word + vocabulary.decode(tokens)
@@ -73,10 +73,10 @@ def name_of(token: int, vocabulary: Any) -> str:
   kind = kind_of(token, vocabulary)
   if kind != TEXT:
     return _mark(token, kind, vocabulary)
-  if _is_bytes(vocabulary) and token - _FIRST_BYTE >= 0x80:
+  if is_bytes(vocabulary) and token - _FIRST_BYTE >= 0x80:
     return f'byte {token - _FIRST_BYTE:#04x}'
   text = visible(vocabulary.decode([token]))
-  if not _is_bytes(vocabulary) and _begins_word(token, vocabulary):
+  if not is_bytes(vocabulary) and _begins_word(token, vocabulary):
     return f'▁{text}'
   return '␣' if text == ' ' else text or f'#{token}'
 
@@ -90,7 +90,8 @@ def _begins_word(token: int, vocabulary: Any) -> bool:
   return False
 
 
-def _is_bytes(vocabulary: Any) -> bool:
+def is_bytes(vocabulary: Any) -> bool:
+  """Whether a vocabulary is one of bytes, by the number of its ids."""
   extra = int(getattr(vocabulary, 'extra_ids', 0) or 0)
   return int(vocabulary.vocab_size) - extra == _FIRST_BYTE + 256
 
