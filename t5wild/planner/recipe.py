@@ -125,7 +125,7 @@ def read(*, train: Any, precompile: Any) -> Recipe:
     ValueError: the recipe binds neither.
   """
   for function in (train, precompile):
-    bound = gin.get_bindings(function, resolve_references=False)
+    bound = _bindings(function)
     if 'model' in bound and 'partitioner' in bound:
       return _read(bound, name=function.__name__)
   raise ValueError(
@@ -133,6 +133,13 @@ def read(*, train: Any, precompile: Any) -> Recipe:
       'Expected a recipe that trains, or one of T5X\'s precompile.\n'
       "Add --gin_file=runs/pretrain.gin beside a model file."
   )
+
+
+def _bindings(function: Any) -> Mapping[str, Any]:
+  try:
+    return gin.get_bindings(function, resolve_references=False)
+  except ValueError:
+    return {}  # gin knows a function once a file names it
 
 
 def _read(bound: Mapping[str, Any], *, name: str) -> Recipe:

@@ -65,11 +65,14 @@ def main(argv: Sequence[str]) -> int:
     with devices_lib.described(described.devices_of(topology)):
       facts = describe(recipe)
       _write(out / 'recipe.json', facts)
-      for program in job['programs']:
+      # All are traced first: what is wrong is told before minutes of compiling.
+      for lowered in [_lower(recipe, each) for each in job['programs']]:
         found = compile_program(
-            recipe, program, text_path=out / f'{program}.hlo.txt'
+            lowered,
+            mesh=dict(recipe.partitioner.mesh.shape),
+            text_path=out / f'{lowered.program}.hlo.txt',
         )
-        _write(out / f'{program}.json', found)
+        _write(out / f'{lowered.program}.json', found)
   except (ValueError, LookupError, OSError, TypeError, flags.Error) as error:
     print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
     return exit_codes.BAD_CONFIG.code
@@ -177,22 +180,42 @@ def describe(recipe: recipe_lib.Recipe) -> dict[str, Any]:
   return facts
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lowered:
+  """A program for the compiler.
+
+  Attributes:
+    program: one of `for_topology.PROGRAMS`.
+    stage: JAX's.
+    seconds: that tracing took.
+  """
+
+  program: str
+  stage: jax.stages.Lowered
+  seconds: float
+
+
+def _lower(recipe: recipe_lib.Recipe, program: str) -> Lowered:
+  start = time.perf_counter()
+  stage = recipe.lower(program)
+  seconds = time.perf_counter() - start
+  logging.info('Lowered %s in %.1f s', program, seconds)
+  return Lowered(program=program, stage=stage, seconds=seconds)
+
+
 def compile_program(
-    recipe: recipe_lib.Recipe, program: str, *, text_path: pathlib.Path
+    lowered: Lowered, *, mesh: Mapping[str, int], text_path: pathlib.Path
 ) -> dict[str, Any]:
   """Compiles one program; returns what is known of it.
 
   Args:
-    recipe: the parts it is made of.
-    program: one of `for_topology.PROGRAMS`.
+    lowered: what.
+    mesh: axis -> size, in the mesh's order.
     text_path: where the compiled program's text is left.
   """
-  start = time.perf_counter()
-  lowered = recipe.lower(program)
-  lowered_at, cpu_at = time.perf_counter(), time.process_time()
-  logging.info('Lowered %s in %.1f s', program, lowered_at - start)
+  start, cpu_start = time.perf_counter(), time.process_time()
   try:
-    compiled = lowered.compile()
+    compiled = lowered.stage.compile()
   except jax.errors.JaxRuntimeError as error:
     found = _of_refusal(str(error))
   else:
@@ -200,13 +223,13 @@ def compile_program(
     text_path.write_text(text)
     found = {
         'memory': _memory(compiled),
-        **of_text(text, mesh=dict(recipe.partitioner.mesh.shape)),
+        **of_text(text, mesh=mesh),
     }
   return {
-      'lower_seconds': lowered_at - start,
-      'compile_seconds': time.perf_counter() - lowered_at,
+      'lower_seconds': lowered.seconds,
+      'compile_seconds': time.perf_counter() - start,
       # Of all threads: what to compare between machines that others use too.
-      'compile_cpu_seconds': time.process_time() - cpu_at,
+      'compile_cpu_seconds': time.process_time() - cpu_start,
       **found,
   }
 

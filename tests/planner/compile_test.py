@@ -133,6 +133,37 @@ def test_all_programs_compile_for_a_virtual_mesh_and_leave_their_files(
 
 
 @pytest.mark.slow
+def test_t5x_precompile_gin_file_is_understood(tmp_path, capsys):
+  code = precompile.run([
+      't5wild precompile', '--topology=cpu:4',
+      '--gin_file=t5x/examples/t5/t5_1_1/tiny.gin',
+      '--gin_file=t5x/configs/runs/precompile.gin',
+      '--gin.MIXTURE_OR_TASK_NAME=no_such_task', '--gin.BATCH_SIZE=8',
+      "--gin.TASK_FEATURE_LENGTHS={'inputs': 16, 'targets': 8}",
+      '--gin.DROPOUT_RATE=0.0', f'--gin.MODEL_DIR={tmp_path}',
+  ])  # fmt: skip
+  shown = capsys.readouterr()
+  assert code == exit_codes.DONE.code, shown.err
+  assert 'mesh data 4' in shown.out
+  assert (tmp_path / 'precompile/cpu-4.json').exists()
+
+
+@pytest.mark.slow
+def test_what_is_wrong_with_one_program_is_told_before_any_is_compiled(
+    tmp_path, capsys
+):
+  code = _compile(
+      'cpu:8', tmp_path, '--programs=train,decode',
+      '--gin.VOCABULARY=@seqio.SentencePieceVocabulary()',
+      "--gin.seqio.SentencePieceVocabulary.sentencepiece_model_file='none'",
+      f'--vocab_dir={tmp_path}',
+  )  # fmt: skip
+  assert code == exit_codes.BAD_CONFIG.code
+  assert "model 'none' cannot be read" in capsys.readouterr().err
+  assert not (tmp_path / 'precompile').exists()
+
+
+@pytest.mark.slow
 def test_a_mesh_that_does_not_divide_is_refused_before_compiling(
     tmp_path, capsys
 ):
