@@ -52,9 +52,14 @@ class Findings:
 
 
 def find(
-    ladder: ladder_lib.Ladder, rungs: Sequence[ladder_lib.Rung]
+    rungs: Sequence[ladder_lib.Rung], *, metric: str, seed: int = 0
 ) -> Findings:
   """Fits the laws to the runs that have a loss.
+
+  Args:
+    rungs: the target comes last.
+    metric: the name of the loss.
+    seed: of the draws that tell how sure the laws are.
 
   Raises:
     scaling_fit.CannotFitError: those are too few.
@@ -65,13 +70,13 @@ def find(
       [r.num_parameters for r in runs],
       [r.tokens for r in runs],
       [r.result.value for r in runs],
-      seed=ladder.seed,
+      seed=seed,
   )
   power_law = scaling_fit.fit_power_law(
-      [r.flops for r in runs], [r.result.value for r in runs], seed=ladder.seed
+      [r.flops for r in runs], [r.result.value for r in runs], seed=seed
   )
   found = Findings(
-      metric=ladder.metric,
+      metric=metric,
       runs=runs,
       lost=[r for r in climbed if r.result.value is None],
       target=target,

@@ -61,7 +61,7 @@ def _climb(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     ladder_lib.train(ladder, folder, rungs, say=command_flags.say)
   rungs = ladder_lib.with_results(ladder, folder, rungs)
   _write(folder, 'ladder.csv', findings.as_csv(rungs))
-  found = findings.find(ladder, rungs)
+  found = findings.find(rungs, metric=ladder.metric, seed=ladder.seed)
   for line in found.lines:
     command_flags.say(line)
   _write(folder, 'ladder.json', findings.as_json(found))

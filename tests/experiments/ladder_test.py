@@ -73,7 +73,7 @@ def test_the_law_of_the_runs_foretells_the_larger_one(climbed):
   # The stand-in's loss is x + 1 / steps = 100 / N + 100 / D.
   ladder = _ladder()
   folder, rungs = _climb(ladder, climbed)
-  found = findings.find(ladder, rungs)
+  found = findings.find(rungs, metric=ladder.metric)
   assert found.law.exponents['a'].value == pytest.approx(1, abs=0.02)
   assert found.law.exponents['b'].value == pytest.approx(1, abs=0.02)
   assert found.target.tokens == 8000 and found.target.num_steps == 80
@@ -106,7 +106,7 @@ def test_a_run_without_a_loss_is_left_out_and_said(tmp_path, monkeypatch):
   })  # fmt: skip
   _let_nan_be_a_size(monkeypatch)
   _, rungs = _climb(ladder, tmp_path / 'a')
-  found = findings.find(ladder, rungs)
+  found = findings.find(rungs, metric=ladder.metric)
   assert len(found.runs) == 9 and len(found.lost) == 3
   assert 'diverged' in found.lines[0]
 
@@ -116,7 +116,7 @@ def test_too_few_losses_are_refused(tmp_path, monkeypatch):
   _let_nan_be_a_size(monkeypatch)
   _, rungs = _climb(ladder, tmp_path / 'a')
   with pytest.raises(scaling_fit.CannotFitError, match='6 results'):
-    findings.find(ladder, rungs)
+    findings.find(rungs, metric=ladder.metric)
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_too_few_losses_are_refused(tmp_path, monkeypatch):
 def test_a_browser_draws_the_page_and_complains_of_nothing(climbed):
   ladder = _ladder()
   _, rungs = _climb(ladder, climbed)
-  found = findings.find(ladder, rungs)
+  found = findings.find(rungs, metric=ladder.metric)
   page = climbed / 'ladder.html'
   page.write_text(ladder_page.html(found))
   ladder_picture.draw(found, climbed / 'ladder.png')
