@@ -75,7 +75,7 @@ _SEES_APART = {
     'command_line': frozenset({'compat', 'gin_utils'}),
     'run_config': frozenset({'compat', 'gin_utils'}),
     'cache': frozenset({'gin_utils'}),
-    'inspecting': frozenset({'gin_utils'}),
+    'inspecting': frozenset({'gin_utils', 'reports'}),  # the pages' look
     'train': frozenset({'gin_utils'}),
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),

@@ -66,14 +66,14 @@ def _over_parameters(found: findings.Findings) -> dict[str, Any]:
   budgets = sorted({round(r.tokens, -3) for r in found.runs})
   for ink, tokens in enumerate(budgets):
     runs = [r for r in found.runs if round(r.tokens, -3) == tokens]
-    name = f'{tokens:.3g} tokens'
+    name = f'{tokens:,.0f} tokens'
     traces += _with_law(
         found, name, ink, runs, places, lambda n, t=tokens: (n, t),
         place=lambda run: run.num_parameters,
     )  # fmt: skip
   tokens = found.target.tokens
   losses = found.law.loss(places, np.full_like(places, tokens))
-  traces.append(_line(f'{tokens:.3g} tokens', 8, places, losses, 'dash'))
+  traces.append(_line(f'{tokens:,.0f} tokens', 8, places, losses, 'dash'))
   traces += _target(found, found.target.num_parameters)
   return _figure('parameters', 'Loss over parameters', 'parameters', traces)
 

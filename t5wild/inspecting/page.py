@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""An inspection as one HTML file that needs nothing else, not even scripts."""
+"""An inspection as one HTML file; its only script sets the theme."""
 
 import base64
 from collections.abc import Iterable
-import html
 import importlib.resources
 import struct
 import zlib
@@ -18,6 +17,7 @@ from t5wild.inspecting import inspection
 from t5wild.inspecting import picture
 from t5wild.inspecting import sheets
 from t5wild.inspecting import statistics as statistics_lib
+from t5wild.reports import html_document
 
 # Nothing may be fetched, whatever the data hold.
 _POLICY = (
@@ -25,11 +25,13 @@ _POLICY = (
     "'unsafe-inline'; img-src data:"
 )
 _LEVELS = {'bad': 'Wrong', 'warning': 'Look', 'note': 'Note'}
-# The button alone: without it, the page follows the system.
+# The system's theme, until the button is pressed; paper is white.
 _SCRIPT = (
-    "document.getElementById('theme').onclick=()=>{const r=document."
-    "documentElement,d=r.dataset.theme||(matchMedia('(prefers-color-scheme:"
-    "dark)').matches?'dark':'light');r.dataset.theme=d==='dark'?'light':'dark'}"
+    "const d=document.documentElement.dataset,m=matchMedia('(prefers-color-"
+    "scheme:dark)'),f=()=>{d.theme=m.matches?'dark':'light'};let b;f();"
+    "m.onchange=f;document.getElementById('theme').onclick=()=>{d.theme="
+    "d.theme==='dark'?'light':'dark'};addEventListener('beforeprint',()=>{b="
+    "d.theme;d.theme='light'});addEventListener('afterprint',()=>{d.theme=b})"
 )
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 360, 190, 42, 24
 _NUM_COLOURS = len(picture.COLOURS)
@@ -46,7 +48,8 @@ def document(found: inspection.Inspection) -> str:
       f'<style>{_style()}</style></head>\n<body>\n',
       f'<header><div><h1>{title}</h1><p class="soft">t5wild data inspect, '
       f't5wild {t5wild.__version__}</p></div>'
-      '<button id="theme">light / dark</button></header>\n',
+      '<button id="theme" title="light or dark">light / dark</button>'
+      f'</header><script>{_SCRIPT}</script>\n',
       _facts(found),
       _findings(found.findings),
       _charts(found.statistics),
@@ -54,17 +57,18 @@ def document(found: inspection.Inspection) -> str:
       _sheets('Most frequent tokens', found.top_tokens),
       _rows(found),
       _masks(found.masks),
-      f'<script>{_SCRIPT}</script>\n</body></html>\n',
+      '</body></html>\n',
   ])
 
 
 def _style() -> str:
   folder = importlib.resources.files('t5wild.inspecting')
-  return (folder / 'page' / 'inspect.css').read_text('utf-8')
+  own = (folder / 'page' / 'inspect.css').read_text('utf-8')
+  return html_document.style(own)
 
 
 def _text(value: str) -> str:
-  return html.escape(str(value))
+  return html_document.escaped(value)
 
 
 def _facts(found: inspection.Inspection) -> str:

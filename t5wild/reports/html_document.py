@@ -25,6 +25,7 @@ from t5wild.reports import panels as panels_lib
 
 INSTALL = 'pip install plotly'
 _SCRIPT = 'package_data/plotly.min.js'
+_ASSETS = importlib.resources.files('t5wild.reports') / 'page'
 # Nothing may be fetched, whatever the page holds.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src "
@@ -65,7 +66,7 @@ def document(
       '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
       f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n',
       f'<title>{escaped(title)} · t5wild</title>\n',
-      f'<style>{_asset("report.css")}</style></head>\n<body>\n',
+      f'<style>{style(_asset("report.css"))}</style></head>\n<body>\n',
       *sections,
       '<script type="application/json" id="data">',
       _harmless(data),
@@ -148,6 +149,11 @@ def panel_data(panel: panels_lib.Panel) -> dict[str, Any]:
   }
 
 
+def style(own: str) -> str:
+  """The style that all pages have, and a page's own."""
+  return f'{_asset("shared.css")}\n{own}'
+
+
 def escaped(value: Any) -> str:
   """A text as HTML."""
   return html.escape(str(value))
@@ -183,8 +189,7 @@ def number(value: float, *, digits: int = 6) -> float | int | str | None:
 
 
 def _asset(name: str) -> str:
-  folder = importlib.resources.files('t5wild.reports') / 'page'
-  return (folder / name).read_text(encoding='utf-8')
+  return (_ASSETS / name).read_text(encoding='utf-8')
 
 
 def _harmless(data: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from t5wild.inspecting import page
 from t5wild.inspecting import picture
 from t5wild.inspecting import terminal
 from tests.inspecting import subjects
+from tests.reports import chromium
 
 _EVIL = '<script>alert(1)</script>[bold]&amp;'
 
@@ -63,6 +64,31 @@ def test_the_page_loads_nothing_and_runs_nothing_of_the_data(found):
   assert not re.search(r'https?://|url\(|@import', text)
   assert '&lt;script&gt;alert(1)' in text
   assert len(text) < 200_000
+
+
+@pytest.mark.skipif(not chromium.program(), reason='needs a Chromium')
+def test_a_browser_shows_the_page_in_its_theme_and_complains_of_nothing(
+    found, tmp_path
+):
+  path = tmp_path / 'inspect.html'
+  path.write_text(page.document(found), encoding='utf-8')
+  theme = 'document.documentElement.dataset.theme'
+  with chromium.started() as browser:
+    for width, is_phone, is_dark in ((1280, False, False), (390, True, True)):
+      browser.open(
+          str(path), width=width, height=844, is_dark=is_dark,
+          is_phone=is_phone, drawn="document.readyState === 'complete'",
+      )  # fmt: skip
+      assert browser.value_of(theme) == ('dark' if is_dark else 'light')
+      wide = browser.value_of('document.documentElement.scrollWidth')
+      assert wide <= width
+    # Paper is white.
+    browser.value_of("dispatchEvent(new Event('beforeprint'))")
+    assert browser.value_of(theme) == 'light'
+    browser.value_of("dispatchEvent(new Event('afterprint'))")
+    browser.value_of("document.getElementById('theme').click()")
+    assert browser.value_of(theme) == 'light'
+    assert not browser.complaints
 
 
 def test_the_page_shows_every_number_that_the_terminal_shows(found):

@@ -71,9 +71,17 @@ class Browser:
     return answer['result'].get('value')
 
   def open(
-      self, path: str, *, width: int, height: int, is_dark: bool, is_phone: bool
+      self,
+      path: str,
+      *,
+      width: int,
+      height: int,
+      is_dark: bool,
+      is_phone: bool,
+      drawn: str = "document.documentElement?.dataset.drawn === 'yes'",
   ) -> None:
-    """Opens a file, and waits until the report says that it is drawn."""
+    """Opens a file, and waits until it is `drawn`, as a report's script says.
+    """
     self.call(
         'Emulation.setDeviceMetricsOverride',
         width=width,
@@ -89,7 +97,7 @@ class Browser:
     )
     self.call('Page.navigate', url=f'file://{os.path.abspath(path)}')
     # While the page comes there is no element yet.
-    self.wait_for("document.documentElement?.dataset.drawn === 'yes'")
+    self.wait_for(drawn)
 
   def wait_for(self, expression: str) -> None:
     """Waits until some JavaScript is true."""

@@ -57,6 +57,9 @@ function layoutOf(isLog, extra) {
   const x = axisOf(data.across || view.axis, {
     exponentformat: 'none', separatethousands: true});
   x.range = view.range ? [...view.range] : wholeRange();
+  // There is nothing between two steps.
+  const [first, last] = wholeRange();
+  if ((data.across || view.axis) === 'step' && last - first < 9) x.dtick = 1;
   return {
     margin: {l: 52, r: 12, t: 8, b: 36}, paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)', hovermode: 'x unified',
@@ -160,6 +163,9 @@ function drawHeatMap(map) {
   }));
   const finite = z.flat().filter(v => v !== null);
   const ticks = [];
+  // On a phone its scale stands above it, where else are the buttons.
+  const isNarrow = innerWidth <= 600;
+  const above = {orientation: 'h', y: 1, yanchor: 'bottom'};
   if (finite.length) {
     const low = Math.floor(Math.min(...finite));
     const high = Math.ceil(Math.max(...finite));
@@ -170,7 +176,7 @@ function drawHeatMap(map) {
     hovertemplate: '%{y}<br>%{x:,}: %{customdata:.4~g}<extra></extra>',
     colorbar: {thickness: 10, outlinewidth: 0, tickvals: ticks,
       ticktext: ticks.map(t => Number(`1e${t}`).toPrecision(1)),
-      tickfont: {size: 10}}}];
+      tickfont: {size: 10}, ...(isNarrow ? above : {})}}];
   if (bad.length) {
     traces.push({x: bad.map(b => b[0]), y: bad.map(b => b[1]), mode: 'markers',
       marker: {symbol: 'x', color: style('--bad'), size: 7},
@@ -179,7 +185,8 @@ function drawHeatMap(map) {
   // Above the map there is room for the buttons, which else cover the colours.
   return [traces, layoutOf(false, {shapes: [], hovermode: 'closest',
     showlegend: false, margin: {l: 52, r: 12, t: 34, b: 36},
-    yaxis: axisOf('', {type: 'category', autorange: 'reversed'})})];
+    yaxis: axisOf('', {type: 'category', autorange: 'reversed',
+      tickfont: {size: isNarrow ? 9 : 11}})})];
 }
 
 function drawTimeline() {
@@ -190,12 +197,13 @@ function drawTimeline() {
     return {x: mine.map(e => (view.axis === 'step' ? e.step : e.hours)),
       y: mine.map(() => data.kinds[kind]), text: mine.map(e => e.text),
       mode: 'markers', hovertemplate: '%{text}<extra></extra>',
-      marker: {symbol: EVENT_MARKS[kind], size: 10,
+      cliponaxis: false, marker: {symbol: EVENT_MARKS[kind], size: 10,
         color: style(`--event-${kind}`)}};
   });
   return [traces, layoutOf(false, {showlegend: false, hovermode: 'closest',
     shapes: [], yaxis: axisOf('', {type: 'category', autorange: 'reversed',
-      fixedrange: true})})];
+      fixedrange: true, ticks: 'outside', ticklen: 6,
+      tickcolor: 'rgba(0,0,0,0)'})})];
 }
 
 let isFollowing = false;
