@@ -61,8 +61,16 @@ def t5x_fixtures():
 
 @pytest.fixture(autouse=True)
 def _flags_end_with_the_test():
-  """Flags are the process's: what one test gave, no other may find given."""
+  """Flags are the process's, and commands are meant for one process each."""
   yield
-  for name in flags.FLAGS:
-    if not flags.FLAGS[name].using_default_value:
+  ours = {
+      flag.name
+      for module, defined in flags.FLAGS.flags_by_module_dict().items()
+      if module.startswith('t5wild')
+      for flag in defined
+  }
+  for name in list(flags.FLAGS):
+    if name in ours:
+      delattr(flags.FLAGS, name)
+    elif not flags.FLAGS[name].using_default_value:
       flags.FLAGS[name].unparse()

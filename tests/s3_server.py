@@ -67,6 +67,15 @@ class Server:
     return answer['Body'].read().decode('utf-8')
 
 
+def _forget_other_servers() -> None:
+  """Clients are kept for the whole process, with the address they began with."""
+  from etils.epath import backend
+  import s3fs
+
+  type(backend.fsspec_backend)._get_filesystem.cache_clear()
+  s3fs.S3FileSystem.clear_instance_cache()
+
+
 @contextlib.contextmanager
 def running():
   """Starts one, to which AWS's variables point meanwhile."""
@@ -80,6 +89,7 @@ def running():
         'AWS_EC2_METADATA_DISABLED': 'true',
     }.items():
       patch.setenv(name, value)
+    _forget_other_servers()
     served.gate.open()
     try:
       served.wait_until_it_answers()
