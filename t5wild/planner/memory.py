@@ -185,6 +185,12 @@ class _Layer:
       total += _MASK * blocks * self._tokens * self._wide
     return total
 
+  def gathered_key_bytes(self) -> float:
+    """Bytes of keys and values that attention takes in from other pieces."""
+    if self._step.axis('sequence') == 1:
+      return 0.0
+    return self._step.activation_bytes * self._gathered_keys()
+
   def all_arrays(self) -> float:
     """Bytes of all arrays that a forward pass makes."""
     return self._everything()
@@ -207,6 +213,8 @@ class _Layer:
     recomputed = 0.0 if policy == 'none' else self._everything()
     if policy == 'minimal':
       recomputed -= width * self._products()
+    # Where rows are cut into pieces, keys and values are gathered whole.
+    recomputed += self.gathered_key_bytes()
     # A softmax and its gradient are float32; the compilers need one at a time.
     pairs = max(self._pairs, self._cross_pairs)
     softmax = 0 if self._step.attention_is_fused else _FLOAT32 * pairs
@@ -215,6 +223,13 @@ class _Layer:
         self._tokens * self._step.model.num_mlp_branches * self._mlp,
     )
     return recomputed + softmax + gradients + self._gathered()
+
+  def _gathered_keys(self) -> float:
+    """Numbers of all keys and values of its rows."""
+    shape = self._step.model
+    share = (shape.num_kv_heads or shape.num_heads) / shape.num_heads
+    whole = self._tokens * self._step.axis('sequence')
+    return 2 * whole * self._joined * share
 
   def _gathered(self) -> float:
     """A layer's parameters whole over `data`, and their gradients likewise."""
@@ -258,11 +273,23 @@ def activation_bytes(step: StepShape) -> float:
   encoder = _Layer(step, is_decoder=False).all_arrays()
   decoder = _Layer(step, is_decoder=True).all_arrays()
   scores = step.rows * step.target_length * shape.vocab_size
-  scores *= step.activation_bytes / step.axis('model')
+  scores *= step.activation_bytes / step.axis('model') / step.axis('sequence')
   return (
       shape.num_encoder_layers * encoder
       + shape.num_decoder_layers * decoder
       + scores
+  )
+
+
+def gathered_key_bytes(step: StepShape) -> float:
+  """Bytes of all layers' keys and values, gathered over `sequence` once."""
+  shape = step.model
+  encoder = _Layer(step, is_decoder=False).gathered_key_bytes()
+  decoder = _Layer(step, is_decoder=True).gathered_key_bytes()
+  has_cross = bool(shape.num_encoder_layers)
+  return (
+      shape.num_encoder_layers * encoder
+      + shape.num_decoder_layers * (decoder + has_cross * encoder)
   )
 
 

@@ -15,6 +15,8 @@ from t5wild.planner import topologies
 
 _AXES = ('replica', 'data', 'model', 'sequence', 'expert')
 _MODEL_SIZES = (1, 2, 4, 8)
+_SEQUENCE_SIZES = (2, 4, 8)
+_LEAST_PIECE = 512  # of a row; smaller ones are not worth sending keys for
 _MICROBATCHES = (1, 2, 4, 8, 16, 32)
 # How far predictions of memory were from the compilers' (docs/scale.md).
 MARGIN = 1.25
@@ -31,6 +33,7 @@ class Split:
     model: size of the model axis.
     parameter_dims: `parameter_partitioning_dims`.
     activation_dims: `activation_partitioning_dims`.
+    sequence: pieces that a row is cut into.
   """
 
   replica: int
@@ -38,14 +41,16 @@ class Split:
   model: int
   parameter_dims: int
   activation_dims: int
+  sequence: int = 1
 
   @property
   def mesh(self) -> dict[str, int]:
     """Axis -> size, of every axis."""
     sizes = dict.fromkeys(_AXES, 1)
     return sizes | {
-        'replica': self.replica, 'data': self.data, 'model': self.model
-    }
+        'replica': self.replica, 'data': self.data, 'model': self.model,
+        'sequence': self.sequence,
+    }  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,35 +80,58 @@ class Candidate:
 
 
 def splits(
-    topology: topologies.Topology, *, num_heads: int, batch: int
+    topology: topologies.Topology,
+    *,
+    num_heads: int,
+    batch: int,
+    lengths: Sequence[int] = (),
 ) -> Iterator[Split]:
   """Every split that is worth a look.
 
-  The model axis stays within a fast domain and divides the heads; rows divide
-  over replica x data; replicas are as many as there are domains, or fewer.
+  The model and sequence axes stay within a fast domain together, and divide the
+  heads and the lengths; rows divide over replica x data; replicas are as many
+  as there are domains, or fewer.
+
+  Args:
+    topology: the machine.
+    num_heads: of attention.
+    batch: rows of the global batch.
+    lengths: of the model's features; long ones may be cut into pieces.
   """
   devices = topology.num_devices
   domain = topology.devices_of_fast_domain
-  models = [
-      model
+  inner = [
+      (model, sequence)
       for model in _MODEL_SIZES
-      if domain % model == 0
+      for sequence in _sequence_sizes(lengths)
+      if domain % (model * sequence) == 0
       and num_heads % model == 0
-      and batch % (devices // model) == 0
+      and batch % (devices // model // sequence) == 0
   ]
-  for model, replica, parameter_dims, activation_dims in itertools.product(
-      models, _divisors(devices // domain), (1, 2), (1, 2)
+  for (model, sequence), replica, parameter_dims, activation_dims in (
+      itertools.product(inner, _divisors(devices // domain), (1, 2), (1, 2))
   ):
     is_same_as_more_data = replica > 1 and parameter_dims == 1
     if is_same_as_more_data or (activation_dims == 2 and model == 1):
       continue
     yield Split(
         replica=replica,
-        data=devices // model // replica,
+        data=devices // model // sequence // replica,
         model=model,
         parameter_dims=parameter_dims,
         activation_dims=activation_dims,
+        sequence=sequence,
     )
+
+
+def _sequence_sizes(lengths: Sequence[int]) -> list[int]:
+  """In how many pieces a row may be cut; all features are cut alike."""
+  long = max(lengths, default=0)
+  return [1] + [
+      n
+      for n in _SEQUENCE_SIZES
+      if long >= n * _LEAST_PIECE and all(one % n == 0 for one in lengths)
+  ]
 
 
 def _divisors(number: int) -> list[int]:

@@ -14,6 +14,8 @@ holds it against published runs.
 - Collectives run at `LINK_SHARE` of a link's speed, rings of n moving (n-1)/n
   of the bytes, an all-reduce twice that. A group that has k devices in each
   host uses k ports of it at once (NCCL's rings do).
+- Rows in pieces (`sequence`) gather keys and values of the other pieces, which
+  attention waits for.
 - Gathering parameters and scattering gradients may be hidden behind computing,
   wholly at best and not at all at worst. What tensor parallelism sums in every
   layer is waited for.
@@ -134,8 +136,33 @@ def _collectives(
   exposed = [0.0, 0.0]
   if model > 1:
     payload, count = _tensor_parallel(step)
-    _add(exposed, 2 * parts * payload, model, topology, stride=1, count=count)
+    # `model` comes before `sequence` in a mesh: its neighbours lie further off.
+    _add(
+        exposed, 2 * parts * payload, model, topology,
+        stride=step.axis('sequence') * step.axis('expert'), count=count,
+    )  # fmt: skip
+  if step.axis('sequence') > 1:
+    _add_sequence(hideable, exposed, step, topology, of_model)
   return tuple(hideable), tuple(exposed)
+
+
+def _add_sequence(
+    hideable: list[float],
+    exposed: list[float],
+    step: memory.StepShape,
+    topology: topologies.Topology,
+    num_parameters: float,
+) -> None:
+  """Adds what pieces of rows send: keys and values, and parts of gradients.
+
+  Keys and values are gathered for the forward and the backward pass, once more
+  under remat, and their gradients scattered.
+  """
+  size, stride = step.axis('sequence'), step.axis('expert')
+  passes = 3 + (step.remat_policy != 'none')
+  payload = passes * step.num_microbatches * memory.gathered_key_bytes(step)
+  _add(exposed, payload, size, topology, stride=stride)
+  _add(hideable, 2 * _FLOAT32 * num_parameters, size, topology, stride=stride)
 
 
 def _tensor_parallel(step: memory.StepShape) -> tuple[float, int]:
@@ -143,6 +170,7 @@ def _tensor_parallel(step: memory.StepShape) -> tuple[float, int]:
   shape = step.model
   passes = 3 if step.remat_policy == 'full' else 2
   width = step.activation_bytes * shape.emb_dim * step.rows
+  width /= step.axis('sequence')
   has_encoder = bool(shape.num_encoder_layers)
   encoder = 2 * shape.num_encoder_layers * step.input_length
   decoder = (2 + has_encoder) * shape.num_decoder_layers * step.target_length

@@ -140,6 +140,9 @@ def describe_splits(
       topology,
       num_heads=facts['shape']['num_heads'],
       batch=facts['batch']['decoder_target_tokens'][0],
+      lengths=[
+          shape[1] for shape in facts['batch'].values() if len(shape) == 2
+      ],
   ):
     partitioner = partitioner_lib.PjitPartitioner(
         mesh_shape=split.mesh,

@@ -72,6 +72,45 @@ def test_heads_and_rows_that_do_not_divide_leave_splits_out():
   assert {s.model for s in splits} == {2}
 
 
+def test_only_long_rows_are_cut_and_model_and_pieces_share_a_host():
+  short = search.splits(_POD, num_heads=64, batch=2048, lengths=(512, 128))
+  assert {s.sequence for s in short} == {1}
+  long = list(search.splits(_POD, num_heads=64, batch=16, lengths=(8192, 2048)))
+  # 16 rows on 64 devices leave four for each row.
+  assert {s.model * s.sequence for s in long} == {4, 8}
+  assert {s.sequence for s in long} == {1, 2, 4, 8}
+  for split in long:
+    assert split.replica * split.data * split.model * split.sequence == 64
+    assert split.mesh['sequence'] == split.sequence
+  odd = search.splits(_POD, num_heads=64, batch=64, lengths=(8192, 1022))
+  assert {s.sequence for s in odd} == {1, 2}
+
+
+def test_rows_in_pieces_take_less_memory_and_send_keys_and_values():
+  step = dataclasses.replace(
+      remedies.step_shape_of(_FACTS), mesh={'data': 64}, num_microbatches=1
+  )
+  cut = dataclasses.replace(step, mesh={'data': 32, 'sequence': 2}, batch=1024)
+  assert cut.rows == step.rows
+  whole, halves = (memory.activation_bytes(each) for each in (step, cut))
+  assert halves < 0.6 * whole
+  keys = cut.model.joined_shared_kv * 2 * cut.activation_bytes * cut.rows
+  encoder = cut.model.num_encoder_layers * cut.input_length
+  decoder = cut.model.num_decoder_layers * (
+      cut.target_length + cut.input_length
+  )
+  assert memory.gathered_key_bytes(cut) == keys * (encoder + decoder)
+  assert memory.gathered_key_bytes(step) == 0
+  times = [
+      timing.estimate(
+          each, _POD, dtype='bfloat16', state_bytes=1e9,
+          num_parameters=_FACTS['num_parameters'],
+      )  # fmt: skip
+      for each in (step, cut)
+  ]
+  assert times[0].exposed == (0, 0) and times[1].exposed[0] > 0
+
+
 def test_what_fits_comes_first_and_fastest_first():
   found = _found()
   fits = [c.fits for c in found]
