@@ -59,6 +59,7 @@ class MultiHeadDotProductAttention(nn.Module):
       T5X's plain network; False = `(embed, heads, kv)` as in its scanned one.
     like_to_like: draw one initial kernel for queries (scaled) and keys, so that
       attention begins where query and key are made of the same.
+    quantization: see `layers.DenseGeneral`.
     keep_encoded: a call that may change the collection `encoded` puts the keys
       and values of `inputs_kv` there; later calls that are given it take them
       from there, and read nothing of `inputs_kv` but its shape.
@@ -85,6 +86,7 @@ class MultiHeadDotProductAttention(nn.Module):
   norm_epsilon: float = 1e-6
   joined_kernels: bool = True
   like_to_like: bool = False
+  quantization: layers.Quantization = None
   keep_encoded: bool = False
   kernel_init: layers.Initializer = nn.initializers.variance_scaling(
       1.0, 'fan_in', 'normal'
@@ -155,6 +157,7 @@ class MultiHeadDotProductAttention(nn.Module):
         use_bias=self.use_output_bias,
         dtype=self.dtype,
         kernel_init=self.kernel_init,
+        quantization=self.quantization,
         name='out',
     )(x)
 
@@ -214,6 +217,7 @@ class MultiHeadDotProductAttention(nn.Module):
         use_bias=self.use_input_bias,
         dtype=self.dtype,
         kernel_init=kernel_init,
+        quantization=self.quantization,
         name=name,
     )(inputs)
     return _pin(jnp.swapaxes(x, 1, 2))

@@ -21,6 +21,7 @@ from t5wild.networks import embeddings
 from t5wild.networks import layers
 from t5wild.networks import masks
 from t5wild.networks import norms
+from t5wild.networks import quantization
 from t5wild.networks import rotary
 
 # Numbers of any type: initialised without types they are floats, as in T5X.
@@ -64,6 +65,7 @@ def make_attention(
       norm_epsilon=config.norm_epsilon,
       joined_kernels=not config.scan_layers,
       like_to_like=like_to_like,
+      quantization=make_quantization(config),
       keep_encoded=keep_encoded,
       name=name,
   )
@@ -93,7 +95,17 @@ def make_mlp(config: Config) -> layers.MlpBlock:
       intermediate_dropout_rate=config.dropout_rate,
       use_bias=config.mlp_bias,
       dtype=config.dtype,
+      quantization=make_quantization(config),
       name='mlp',
+  )
+
+
+def make_quantization(config: Config) -> layers.Quantization:
+  """Says which products are of 8-bit numbers; None = none."""
+  if config.quantization is None:
+    return None
+  return quantization.Quantization(
+      number_format=config.quantization, layers=config.quantized_layers
   )
 
 
@@ -147,6 +159,7 @@ def score_tokens(
         config.vocab_size,
         kernel_axes=('embed', 'vocab'),
         dtype=jnp.float32,
+        quantization=make_quantization(config),
         name='logits_dense',
     )(y)
   cap = config.logits_softcap

@@ -14,6 +14,7 @@ from flax import struct
 import jax.numpy as jnp
 
 from t5wild.networks import layers
+from t5wild.networks import quantization
 
 REMAT_POLICIES = ('none', 'minimal', 'full')
 POSITIONS = ('relative_bias', 'relative_bias_per_layer', 'rotary', 'none')
@@ -71,6 +72,11 @@ class LayerConfig:
       a tanh; None = as they are.
     logits_softcap: the same for the scores of tokens.
     float32_attention_logits: accumulate attention logits in float32.
+    quantization: 'fp8' or 'int8' = dense layers multiply 8-bit numbers (see
+      `quantization`); None = numbers of `dtype`.
+    quantized_layers: which of them, a regular expression looked for in a
+      layer's path (`decoder/layers_3/mlp/wo`); 'mlp', or 'attention|mlp|logits'
+      with the scores of tokens.
     scan_layers: compile one layer and loop over stacked parameters: quicker to
       compile, slower to run on a CPU.
     remat_policy: what the backward pass computes anew: 'none' nothing,
@@ -106,6 +112,8 @@ class LayerConfig:
   attention_softcap: float | None = None
   logits_softcap: float | None = None
   float32_attention_logits: bool = False
+  quantization: str | None = None
+  quantized_layers: str = 'attention|mlp'
   scan_layers: bool = False
   remat_policy: str = 'none'
   param_scan_axis: int = 1
@@ -165,6 +173,7 @@ def check_config(config: LayerConfig) -> None:
   _check_heads(config)
   if isinstance(config, TransformerConfig):
     _check_pattern(config)
+  quantization.check(config)
   try:
     jnp.dtype(config.dtype)
   except TypeError:

@@ -23,10 +23,13 @@ from jax import lax
 import jax.numpy as jnp
 from jaxtyping import Float, Int, Key, UInt
 
+from t5wild.networks import quantization as quantization_lib
+
 DType = Any
 Initializer = Callable[..., Array]
 DropoutKey = Key[Array, ''] | UInt[Array, '...']
 DropoutRows = Int[Array, ' batch'] | None
+Quantization = quantization_lib.Quantization | None
 
 dense_init = nn.initializers.variance_scaling(
     1.0, 'fan_in', 'truncated_normal'
@@ -111,18 +114,30 @@ multiply_matrices.defvjp(_multiply_forward, _multiply_backward)
 def contract_last_axis(
     inputs: Float[Array, '*leading features_in'],
     kernel: Float[Array, 'features_in features_out'],
+    *,
+    number_format: str | None = None,
 ) -> Float[Array, '*leading features_out']:
   """Multiplies the last axis with a matrix, as a product of two matrices.
 
   Where the length axis is split over devices the leading axes stay apart:
   merging a split axis into another would gather it first.
+
+  Args:
+    inputs: what is multiplied.
+    kernel: the matrix.
+    number_format: one of `quantization.FORMATS`; None = the inputs' own type.
   """
   if is_axis_sharded('length'):
+    if number_format is not None:
+      return quantization_lib.contract_last_axis(inputs, kernel, number_format)
     return lax.dot_general(
         inputs, kernel, (((inputs.ndim - 1,), (0,)), ((), ()))
     )
   rows = inputs.reshape(-1, inputs.shape[-1])
-  outputs = multiply_matrices(rows, kernel)
+  if number_format is None:
+    outputs = multiply_matrices(rows, kernel)
+  else:
+    outputs = quantization_lib.contract_last_axis(rows, kernel, number_format)
   return outputs.reshape(*inputs.shape[:-1], kernel.shape[-1])
 
 
@@ -139,6 +154,7 @@ class DenseGeneral(nn.Module):
     use_bias: add a bias, zero at the start; T5 has none.
     dtype: type of the computation; the kernel is float32.
     kernel_init: initialiser, called with the joined shape.
+    quantization: which layers multiply 8-bit numbers; None = none.
   """
 
   features: int | Sequence[int]
@@ -147,6 +163,7 @@ class DenseGeneral(nn.Module):
   use_bias: bool = False
   dtype: DType = jnp.float32
   kernel_init: Initializer = dense_init
+  quantization: Quantization = None
 
   @nn.compact
   def __call__(
@@ -170,10 +187,16 @@ class DenseGeneral(nn.Module):
     outputs = contract_last_axis(
         inputs.astype(self.dtype).reshape(*leading, joined[0]),
         kernel.astype(self.dtype).reshape(joined),
+        number_format=self._number_format(),
     )
     if self.use_bias:
       outputs = outputs + self._bias(joined[1:], shape, len(inner))
     return outputs.reshape(*leading, *features)
+
+  def _number_format(self) -> str | None:
+    if self.quantization is None or not self.quantization.covers(self.path):
+      return None
+    return self.quantization.number_format
 
   def _bias(self, joined, kernel_shape, num_inputs) -> Float[Array, ' joined']:
     is_matrix = len(self.kernel_axes) == 2
@@ -282,6 +305,7 @@ class MlpBlock(nn.Module):
     intermediate_dropout_rate: dropout of the hidden axis.
     use_bias: add a bias to each product.
     dtype: type of the computation.
+    quantization: see `DenseGeneral`.
   """
 
   intermediate_dim: int
@@ -289,6 +313,7 @@ class MlpBlock(nn.Module):
   intermediate_dropout_rate: float = 0.1
   use_bias: bool = False
   dtype: DType = jnp.float32
+  quantization: Quantization = None
 
   @nn.compact
   def __call__(
@@ -305,6 +330,7 @@ class MlpBlock(nn.Module):
             kernel_axes=('embed', 'mlp'),
             use_bias=self.use_bias,
             dtype=self.dtype,
+            quantization=self.quantization,
             name='wi' if len(self.activations) == 1 else f'wi_{index}',
         )(inputs)
         for index in range(len(self.activations))
@@ -319,6 +345,7 @@ class MlpBlock(nn.Module):
         kernel_axes=('mlp', 'embed'),
         use_bias=self.use_bias,
         dtype=self.dtype,
+        quantization=self.quantization,
         name='wo',
     )(x)
 
