@@ -109,6 +109,19 @@ class RunDir:
     """The newest sign of life of one process; the next one replaces it."""
     return f'{self.heartbeats(host)}/process_{process}.json'
 
+  @property
+  def host_signs(self) -> str:
+    """Folder of the signs of life of the supervisors of several hosts."""
+    return self.join('hosts', 'signs')
+
+  def host_sign(self, host: str) -> str:
+    """The newest sign of one host's supervisor."""
+    return f'{self.host_signs}/{host}.json'
+
+  def host_round(self, number: int) -> str:
+    """What the supervisors of several hosts agreed on for one attempt."""
+    return self.join('hosts', 'rounds', f'round_{number}.json')
+
   def stacks(self, process: int) -> str:
     """What every thread of a process did when the watchdog found a hang."""
     return self.join('stacks', f'process_{process}.txt')

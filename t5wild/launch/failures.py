@@ -77,13 +77,16 @@ PORT = Kind(name='port', meaning="the coordinator's port was taken")
 LOST_PEER = Kind(
     name='lost_peer', meaning='another process of the run was gone'
 )
+LOST_HOST = Kind(
+    name='lost_host', meaning='a host of the run gave no sign of life any more'
+)
 KILLED = Kind(name='killed', meaning='somebody killed it')
 UNKNOWN = Kind(name='unknown', meaning='nobody foresaw it; see its log')
 
 KINDS = (
     DONE, PREEMPTED, STOPPED, USER_ERROR, NON_FINITE, UNSTABLE, SAVE_ERROR,
     HANG, OUT_OF_MEMORY, DOES_NOT_FIT, DEVICE, DATA, FILE_SYSTEM, PORT,
-    LOST_PEER, KILLED, UNKNOWN,
+    LOST_PEER, LOST_HOST, KILLED, UNKNOWN,
 )  # fmt: skip
 
 _BY_CODE = {

@@ -6,7 +6,7 @@ They live and die as one: where one is gone, the others wait for it in a
 collective, and no collective can be mended.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import os
 import signal
@@ -20,8 +20,12 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.launch import failures
 from t5wild.launch import host_memory
 from t5wild.launch import log_tails
+from t5wild.launch import process_state
 from t5wild.vitals import heartbeats
 from t5wild.vitals import supervised
+
+# Signs come each second; so late, it is worth a line.
+_LATE_SECONDS = 15.0
 
 
 def free_port() -> int:
@@ -31,10 +35,12 @@ def free_port() -> int:
     return probe.getsockname()[1]
 
 
-def coordinator_flags(port: int, *, count: int, index: int) -> list[str]:
-  """T5X's flags for one of several processes on this host."""
+def coordinator_flags(
+    coordinator: str, *, count: int, index: int
+) -> list[str]:
+  """T5X's flags for one of several processes."""
   return [
-      f'--coordinator_address=127.0.0.1:{port}',
+      f'--coordinator_address={coordinator}',
       f'--process_count={count}',
       f'--process_index={index}',
   ]
@@ -69,17 +75,21 @@ class LocalGroup:
       *,
       told: supervised.Supervised,
       environments: Sequence[Mapping[str, str]],
-      port: int | None,
+      coordinator: str | None,
+      count: int,
+      first: int = 0,
       shown: BinaryIO | None,
       keep_open: Sequence[int] = (),
   ):
     """Starts them.
 
     Args:
-      command: what to run; several processes get the coordinator's flags, too.
+      command: what to run.
       told: what they are told of this attempt.
       environments: of each, but for that.
-      port: the coordinator's; None for one process.
+      coordinator: `host:port`, told by flags; None: they find it themselves.
+      count: of all processes of the run, on other hosts as well.
+      first: index of the first of these among them.
       shown: where their output is shown.
       keep_open: file descriptors that live as long as any of them.
 
@@ -93,13 +103,14 @@ class LocalGroup:
     self._tails: list[log_tails.LogTail] = []
     self._failures: list[failures.Failure] = []
     self._seen: dict[int, tuple[int, float]] = {}
-    count = len(environments)
+    self._late: set[int] = set()
+    self._first = first
     with contextlib.ExitStack() as stack:
       stack.callback(self.kill)
-      for index, environment in enumerate(environments):
+      for index, environment in enumerate(environments, start=first):
         flags = []
-        if port is not None:
-          flags = coordinator_flags(port, count=count, index=index)
+        if coordinator is not None:
+          flags = coordinator_flags(coordinator, count=count, index=index)
         path = self._dir.attempt_log(told.attempt, told.label, index)
         with log_tails.open_log(path) as log:
           self._processes.append(
@@ -127,7 +138,7 @@ class LocalGroup:
     noted = {failure.process for failure in self._failures}
     ended = []
     for index, process in enumerate(self._processes):
-      if index not in noted and process.poll() is not None:
+      if self._first + index not in noted and process.poll() is not None:
         ended.append(index)
     # The lines first of all: the exit may have come after the last pump.
     for index in ended:
@@ -136,11 +147,15 @@ class LocalGroup:
           failures.classify(
               self._processes[index].returncode,
               self._tails[index].lines(),
-              process=index,
+              process=self._first + index,
               num_oom_kills=host_memory.num_oom_kills() - self._oom_kills,
           )
       )
-    return [i for i, p in enumerate(self._processes) if p.poll() is None]
+    return [
+        index
+        for index, process in enumerate(self._processes, start=self._first)
+        if process.poll() is None
+    ]
 
   def ended(self) -> list[failures.Failure]:
     """How those ended that have, in order of time."""
@@ -156,13 +171,19 @@ class LocalGroup:
     ]
 
   def silent(
-      self, *, silent_seconds: float, start_seconds: float | None
+      self,
+      *,
+      silent_seconds: float,
+      start_seconds: float | None,
+      on_late: Callable[[int, float, str], None] = lambda *told: None,
   ) -> tuple[int, str] | None:
     """A process that gives no sign of life, and what is wrong with it.
 
     Args:
       silent_seconds: how long the newest sign may stay the newest.
       start_seconds: how long the first may take; None: any time.
+      on_late: told, once each time, of a process whose sign is late: its
+        index, for how many seconds, and what is known of it.
     """
     now = time.monotonic()
     signs = self.signs()
@@ -170,7 +191,7 @@ class LocalGroup:
     if start_seconds is not None and age > start_seconds:
       missing = len(self._processes) - len(signs)
       if missing > 0:
-        return 0, (
+        return self._first, (
             f'{missing} of {len(self._processes)} processes gave no sign of '
             f'life within {age:.0f} s of their start'
         )
@@ -179,12 +200,19 @@ class LocalGroup:
       seen = self._seen.get(sign.process)
       if seen is None or seen[0] != sign.count:
         self._seen[sign.process] = seen = sign.count, now
+        self._late.discard(sign.process)
       age = now - seen[1]
-      if age > silent_seconds and sign.pid not in ended:
-        return sign.process, (
-            f'no sign of life for {age:.1f} s: last in {sign.phase!r} after '
-            f'step {sign.step} (stopped, or its host or its file system hangs)'
-        )
+      if sign.pid in ended or age <= min(silent_seconds, _LATE_SECONDS):
+        continue
+      line = (
+          f'no sign of life for {age:.1f} s: last in {sign.phase!r} after '
+          f'step {sign.step} ({process_state.words(sign.pid)})'
+      )
+      if age > silent_seconds:
+        return sign.process, line
+      if sign.process not in self._late:
+        self._late.add(sign.process)
+        on_late(sign.process, age, line)
     return None
 
   def signal(self, number: int) -> None:

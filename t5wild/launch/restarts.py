@@ -74,11 +74,15 @@ class Decision:
     restart: whether to start it again.
     delay_seconds: how long to wait before that.
     verdict: why, for a person.
+    code: exit code where the run ends for another host's failure.
+    tells: whether this supervisor is the one that tells a person who is away.
   """
 
   restart: bool
   delay_seconds: float = 0.0
   verdict: str
+  code: int | None = None
+  tells: bool = True
 
 
 def decide(policy: Policy, history: Sequence[Ended]) -> Decision:
@@ -150,7 +154,9 @@ def _is_crash_loop(policy: Policy, history: Sequence[Ended]) -> bool:
   recent = history[-policy.crash_loop :]
   kind = recent[-1].failure.kind
   # Who lost a peer waits for it: a host may take its time to come back.
-  if len(recent) < policy.crash_loop or kind is failures.LOST_PEER:
+  if len(recent) < policy.crash_loop or kind in (
+      failures.LOST_PEER, failures.LOST_HOST
+  ):  # fmt: skip
     return False
   if not kind.is_failure:
     return False

@@ -11,6 +11,8 @@ import sys
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
 from t5wild.launch import bounds as bounds_lib
+from t5wild.launch import host_flags
+from t5wild.launch import job as job_lib
 from t5wild.launch import local_group
 from t5wild.launch import node_ledger
 from t5wild.launch import places as places_lib
@@ -114,12 +116,14 @@ def _checked(arguments, command):
       mail_command=arguments.mail_command,
       file=arguments.alert_file,
   )
-  job = supervisor_lib.Job(
+  hosts = host_flags.hosts_of(arguments, environment)
+  job = job_lib.Job(
       command=command,
       num_processes=arguments.processes,
       run_dir=_run_dir(arguments.run_dir, command),
       environment=alerts_lib.without_secrets(environment),
-      label=run_lock.label_from(environment),
+      label=arguments.host_name or run_lock.label_from(environment),
+      hosts=hosts,
       coordinator_port=port,
       spares=arguments.spares,
       left_out=arguments.leave_out,
@@ -150,7 +154,7 @@ def _checked(arguments, command):
   return job, policy, bounds, targets
 
 
-def _check_places(job: supervisor_lib.Job) -> None:
+def _check_places(job: job_lib.Job) -> None:
   """Refuses spares and places that are not there."""
   if job.leave_out_after < 2:
     raise ValueError(
@@ -250,6 +254,7 @@ def _parser() -> argparse.ArgumentParser:
   add('--alert_file', metavar='FILE', help='alerts are appended to it')
   add('--node_ledger', metavar='FILE', default=node_ledger.default_path(),
       help='which hosts failed how, across runs; see t5wild nodes')  # fmt: skip
+  host_flags.add_to(parser)
   parser.epilog = (
       f'Alerts go to a webhook, too, where {alerts_lib.WEBHOOK_VARIABLE} holds '
       f'its address or {alerts_lib.WEBHOOK_FILE_VARIABLE} names a file that '

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a run, watches it, starts it again when that is worth it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 import dataclasses
-import functools
 import os
 import signal
 import socket
@@ -12,14 +11,15 @@ import time
 from typing import BinaryIO
 
 from t5wild import exit_codes
-from t5wild import run_dir as run_dir_lib
 from t5wild.launch import bounds as bounds_lib
+from t5wild.launch import councils
 from t5wild.launch import events as events_lib
 from t5wild.launch import failures
+from t5wild.launch import job as job_lib
 from t5wild.launch import local_group
 from t5wild.launch import node_ledger
-from t5wild.launch import places as places_lib
 from t5wild.launch import restarts
+from t5wild.launch import together
 from t5wild.launch import watch
 from t5wild.vitals import alerts
 from t5wild.vitals import supervised
@@ -32,46 +32,6 @@ PASSED_ON = {
     signal.SIGHUP: signal.SIGTERM,  # the terminal is gone
     signal.SIGINT: signal.SIGINT,
 }
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Job:
-  """What to run.
-
-  Attributes:
-    command: with all its arguments.
-    num_processes: on this host; several get the coordinator's flags.
-    run_dir: a local folder for signs, logs and events.
-    environment: of the processes.
-    label: names this supervisor among those of the run.
-    coordinator_port: of the first attempt; None: a free one, as later ones.
-    spares: places beside those of the processes (of the devices, where there
-      is one process), for what is left out.
-    left_out: places that nobody takes.
-    leave_out_after: failures in a row that speak against one place.
-  """
-
-  command: Sequence[str]
-  num_processes: int = 1
-  run_dir: run_dir_lib.RunDir
-  environment: Mapping[str, str]
-  label: str
-  coordinator_port: int | None = None
-  spares: int = 0
-  left_out: Sequence[int] = ()
-  leave_out_after: int = 3
-
-  @functools.cached_property
-  def devices(self) -> list[str]:
-    """Names of this machine's devices, when it is first asked."""
-    return places_lib.devices_of(self.environment)
-
-  @property
-  def num_places(self) -> int:
-    """Processes and spares; devices, spares among them, of one process."""
-    if self.num_processes > 1:
-      return self.num_processes + self.spares
-    return max(1, len(self.devices))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,7 +54,7 @@ class Supervisor:
 
   def __init__(
       self,
-      job: Job,
+      job: job_lib.Job,
       *,
       policy: restarts.Policy,
       bounds: bounds_lib.Bounds,
@@ -115,7 +75,6 @@ class Supervisor:
       lock: descriptor that the processes hold open as well.
     """
     self._job = job
-    self._policy = policy
     self._bounds = bounds
     self._say = say
     self._away = away
@@ -125,14 +84,15 @@ class Supervisor:
     self._stopping = False
     self._began = time.monotonic()
     self._events = events_lib.Events(job.run_dir)
-    self._attempt = events_lib.last_attempt(job.run_dir)
-    self._history: list[restarts.Ended] = []
-    self._places = places_lib.Places(
-        planned=job.num_places - job.spares,
-        spares=job.spares,
-        left_out=job.left_out,
-    )
-    self._in_places = 0  # ends of the history before the seating changed
+    self._attempt = 0
+    if job.hosts is None:
+      self._council = councils.Alone(
+          job, policy=policy, events=self._events
+      )
+    else:
+      self._council = together.Together(
+          job, policy=policy, events=self._events, say=say
+      )
     self._told_alive_at = self._began
 
   def run(self) -> int:
@@ -148,6 +108,7 @@ class Supervisor:
     finally:
       for number, handler in previous.items():
         signal.signal(number, handler)
+      self._council.close()
       self._events.close()
 
   def _on_signal(self, number, frame) -> None:
@@ -155,61 +116,61 @@ class Supervisor:
     self._asked = number
 
   def _run(self) -> int:
-    while True:
+    ended = None
+    decision = self._council.first(self._must_stop)
+    while decision is not None and decision.restart:
+      if ended is not None:
+        self._tell_restart(ended, decision)
+      elif decision.verdict:
+        self._say(decision.verdict)
+      if not self._sleep(decision.delay_seconds):
+        break
       ended = self._one_attempt()
       if self._stopping:
         return self._stop(ended, 'Stopped, as asked.')
-      self._history.append(ended)
-      decision = self._without_places() or restarts.decide(
-          self._policy, self._history
-      )
-      if not decision.restart:
-        return self._stop(ended, decision.verdict)
-      self._say(f'{ended.failure}\n{decision.verdict}')
-      self._events.add(
-          'restart', decision.delay_seconds, unit='seconds', step=ended.step,
-          text=decision.verdict, process=ended.failure.process,
-      )  # fmt: skip
-      self._away.notify('restart', f'{ended.failure}\n{decision.verdict}')
-      if not self._sleep(decision.delay_seconds):
-        self._stopping = True
-        return self._stop(ended, 'Stopped, as asked, between two attempts.')
-
-  def _without_places(self) -> restarts.Decision | None:
-    """Leaves out a place that failures speak against; None: there is none."""
-    limit = self._policy.max_restarts
-    if limit is not None and len(self._history) > limit:
-      return None
-    recent = restarts.without_progress(self._history[self._in_places :])
-    blamed = places_lib.to_blame(
-        [ended.failure for ended in recent],
-        seating=self._places.seating(),
-        is_one_process=self._job.num_processes == 1,
-        in_a_row=self._job.leave_out_after,
-    )
-    what = '' if blamed is None else self._places.leave_out(blamed)
-    if not what:
-      return None
-    self._in_places = len(self._history)
-    self._events.add('left_out', blamed, unit='place', text=what,
-                     step=recent[-1].step)  # fmt: skip
-    return restarts.Decision(
-        restart=True,
-        verdict=f'{recent[-1].failure.kind.name}: {what}; starting again',
+      decision = self._council.after(ended, self._must_stop)
+    if decision is None or decision.restart:
+      self._stopping = True
+      return self._stop(ended, 'Stopped, as asked, between two attempts.')
+    return self._stop(
+        ended, decision.verdict, code=decision.code, tells=decision.tells
     )
 
-  def _stop(self, ended: restarts.Ended, verdict: str) -> int:
-    code = ended.failure.code
-    if ended.failure.kind.is_failure:
+  def _tell_restart(
+      self, ended: restarts.Ended, decision: restarts.Decision
+  ) -> None:
+    self._say(f'{ended.failure}\n{decision.verdict}')
+    if not decision.tells:
+      return
+    self._events.add(
+        'restart', decision.delay_seconds, unit='seconds', step=ended.step,
+        text=decision.verdict, process=ended.failure.process,
+    )  # fmt: skip
+    self._away.notify('restart', f'{ended.failure}\n{decision.verdict}')
+
+  def _stop(
+      self,
+      ended: restarts.Ended | None,
+      verdict: str,
+      *,
+      code: int | None = None,
+      tells: bool = True,
+  ) -> int:
+    self._council.leave(ended)
+    has_failed = ended is not None and ended.failure.kind.is_failure
+    if code is None:
+      code = exit_codes.PREEMPTED.code if ended is None else ended.failure.code
+    if has_failed:
       log = self._job.run_dir.attempt_log(
           self._attempt, self._job.label, ended.failure.process
       )
       verdict += f'\n  Its log: {log}'
     self._say(verdict)
-    self._events.add('stopped', code, unit='exit_code', step=ended.step,
-                     text=verdict)  # fmt: skip
-    self._away.notify('done' if code == 0 else 'stopped', verdict)
-    if self._stopping and ended.failure.kind.is_failure:
+    self._events.add('stopped', code, unit='exit_code',
+                     step=ended and ended.step, text=verdict)  # fmt: skip
+    if tells:
+      self._away.notify('done' if code == 0 else 'stopped', verdict)
+    if self._stopping and has_failed:
       return exit_codes.PREEMPTED.code
     return 128 - code if code < 0 else code
 
@@ -231,20 +192,10 @@ class Supervisor:
 
   def _one_attempt(self) -> restarts.Ended:
     """Starts all processes and returns when none is left."""
-    self._attempt += 1
-    seating = self._places.seating()
-    environments = places_lib.environments(
-        self._job.environment, seating, devices=self._job.devices,
-        num_processes=self._job.num_processes, total=self._job.num_places,
-    )  # fmt: skip
-    count = len(environments)
-    port = None
-    if count > 1:
-      is_first = not self._history
-      port = (is_first and self._job.coordinator_port) or (
-          local_group.free_port()
-      )
-    self._events.add('attempt', self._attempt, unit='attempt')
+    seats = self._council.seats()
+    self._attempt = seats.attempt
+    if seats.first == 0:
+      self._events.add('attempt', self._attempt, unit='attempt')
     told = supervised.Supervised(
         attempt=self._attempt,
         start=time.time(),
@@ -252,13 +203,15 @@ class Supervisor:
         host=socket.gethostname(),
         label=self._job.label,
         folder=self._job.run_dir.path,
-        fold=seating.fold,
+        fold=seats.fold,
     )
     group = local_group.LocalGroup(
         self._job.command,
         told=told,
-        environments=environments,
-        port=port,
+        environments=seats.environments,
+        coordinator=seats.coordinator,
+        count=seats.count,
+        first=seats.first,
         shown=self._shown,
         keep_open=self._keep_open,
     )
@@ -283,8 +236,9 @@ class Supervisor:
     if trouble:
       self._say(trouble)
     self._events.add(
-        f'exit/{failure.kind.name}', failure.code, unit='exit_code',
-        step=ended.step, text=failure.line, process=failure.process,
+        f'{self._council.exit_event}/{failure.kind.name}', failure.code,
+        unit='exit_code', step=ended.step, text=failure.line,
+        process=failure.process,
     )  # fmt: skip
     return ended
 
@@ -314,6 +268,25 @@ class Supervisor:
     steps = [sign.step for sign in group.signs()]
     if steps:
       self._away.notify(alerts.ALIVE, f'still training: step {min(steps)}')
+
+  def late(self, process: int, seconds: float, line: str) -> None:
+    """Notes a process that gives no sign of life, and is not ended yet."""
+    text = f'process {process}: {line}; ended after {self._bounds.silent:.0f} s'
+    self._say(text)
+    self._events.add('late', seconds, unit='seconds', text=text,
+                     process=process)  # fmt: skip
+    self._away.notify('late', text)
+
+  def peers_end(self) -> failures.Failure | None:
+    """How the attempt ended on another host, if it did."""
+    return self._council.peers_end()
+
+  def wants_more(self) -> bool:
+    """Whether hosts wait with which the run would be whole again."""
+    if self._stopping or not self._council.wants_more():
+      return False
+    self._say('Hosts that were missing wait: all save, and start with them.')
+    return True
 
   def detected(self, failure: failures.Failure) -> None:
     """Notes the moment at which something was seen to be wrong."""

@@ -58,12 +58,16 @@ _EXITS = {
     'file_system': 'the file system failed',
     'port': "the coordinator's port was taken",
     'lost_peer': 'a process lost another one',
+    'lost_host': 'a host gave no sign of life any more',
     'killed': 'a process was killed',
     'unknown': 'a process failed',
 }
 _WORDS = {
     'supervisor/attempt': 'the supervisor starts an attempt',
     'supervisor/detected': 'the supervisor saw a failure',
+    'supervisor/hosts': 'the supervisors of several hosts agree',
+    'supervisor/late': 'a process gives no sign of life',
+    'watchdog/stalled': 'a process stood still, stopped from outside',
     'supervisor/restart': 'the supervisor restarts the run',
     'supervisor/stopped': 'the supervisor stops',
     _HANG: 'the watchdog saw a hang',

@@ -25,6 +25,7 @@ _LABELS = {
     'finish': ('finishing', '#a3adb8'),
     time_spent.AGAIN: ('steps done again', '#c0392b'),
     goodput.HUNG: ('hung', '#a93226'),
+    goodput.STALLED: ('stalled', '#cd6155'),
     time_spent.DOWN: ('down', '#7d1f17'),
     goodput.OTHER: ('not accounted for', '#b7bec6'),
 }

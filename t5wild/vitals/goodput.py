@@ -24,6 +24,7 @@ KINDS = (
 )
 OTHER = 'other'
 HUNG = 'hung'  # what a watchdog takes off the kind that was open
+STALLED = 'stalled'  # the whole process stood still: stopped, or suspended
 PRODUCTIVE = ('step',)
 _MAX_LOOKS = 100
 

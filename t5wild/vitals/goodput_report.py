@@ -12,7 +12,7 @@ from t5wild.vitals import time_ledgers
 LOST = 'lost_work'  # steps that a later attempt made again
 DOWN = 'down'  # between two attempts
 _ORDER = (
-    'step', LOST, goodput.HUNG, DOWN, 'startup', 'init', 'restore',
+    'step', LOST, goodput.HUNG, goodput.STALLED, DOWN, 'startup', 'init', 'restore',
     'compile', 'data_wait', 'evaluate', 'save', 'log', 'finish', goodput.OTHER,
 )  # fmt: skip
 _SECONDS_PER_HOUR = 3600.0

@@ -25,6 +25,7 @@ from t5wild.vitals import heartbeats
 from t5wild.vitals import patience as patience_lib
 from t5wild.vitals import records
 from t5wild.vitals import stacks
+from t5wild.vitals import stalls as stalls_lib
 from t5wild.vitals import supervised
 from t5wild.vitals import time_ledgers
 
@@ -34,8 +35,6 @@ _OTHERS_SECONDS = 1.0
 # The file system may be what hangs: last words wait for it no longer than this.
 _LAST_WORDS_SECONDS = 5.0
 _SILENT_SECONDS = 5.0
-# A poll that comes so late was not asleep: the whole process was stopped.
-_STOPPED_SECONDS = 5.0
 _POLL_SECONDS = 0.5
 _SKEW_SECONDS = 60.0  # between the clocks of two hosts
 _SIGN_SECONDS = 1.0
@@ -92,6 +91,8 @@ class Watchdog:
     self._dir = run_dir_lib.RunDir(folder)
     self._files = not self._dir.is_bucket
     self._ledger = ledger
+    self._stalls = stalls_lib.Stalls(ledger)
+    self._untold: collections.deque[stalls_lib.Stall] = collections.deque()
     self._process = process
     self._host = socket.gethostname()
     self._durations: collections.deque[float] = collections.deque(
@@ -168,13 +169,14 @@ class Watchdog:
 
   def _watch(self) -> None:
     """Decides; waits for nothing but time."""
-    woke_at = time.monotonic()
+    self._stalls.poll()
     while not self._end.wait(_POLL_SECONDS):
-      now = time.monotonic()
-      if now - woke_at > _STOPPED_SECONDS:
+      gap, stall = self._stalls.poll()
+      if gap > stalls_lib.LATE_SECONDS:
         # Ctrl-Z, a suspended machine: nobody hung meanwhile.
-        self._beat_at = self._seen_at = now
-      woke_at = now
+        self._beat_at = self._seen_at = time.monotonic()
+      if stall is not None:
+        self._untold.append(stall)
       try:
         self._newest = newest = self._look()
         self._leave_if_orphaned()
@@ -231,6 +233,7 @@ class Watchdog:
       try:
         self._write(self._newest)
         self._write_stacks_if_asked()
+        self._tell_stalls()
       except Exception:  # the run does not live by its signs
         logging.exception('No sign of life could be left; the run goes on')
       if is_last:
@@ -242,7 +245,8 @@ class Watchdog:
     try:
       heartbeats.write(self._dir, heartbeat)
       self._books.write(
-          self._ledger.look(), first_step=self._first_step, step=self._step,
+          self._stalls.corrected(self._ledger.look()),
+          first_step=self._first_step, step=self._step,
           hung=(heartbeat.phase, heartbeat.phase_seconds * self._hangs),
           ended=time_ledgers.HUNG if self._hangs else self._ended,
       )  # fmt: skip
@@ -283,7 +287,9 @@ class Watchdog:
     place = self._dir.stacks(self._process)
     stacks.write(place, what)
     laggards = [f'  {name}' for name in self._laggards()]
-    self._record(newest, '\n'.join([what, *laggards]))
+    self._record(
+        'hang', newest.phase_seconds, '\n'.join([what, *laggards])
+    )
     self._write(newest)
     _say(
         '\n'.join([
@@ -307,12 +313,22 @@ class Watchdog:
         found, now=time.time(), silent_seconds=_SILENT_SECONDS
     )
 
-  def _record(self, heartbeat: heartbeats.Heartbeat, text: str) -> None:
+  def _tell_stalls(self) -> None:
+    while self._untold:
+      stall = self._untold.popleft()
+      text = f'process {self._process} on {self._host}: {stall}'
+      logging.warning('%s', text)
+      if self._files:
+        self._record('stalled', stall.seconds, text, at=stall.ended_at)
+
+  def _record(
+      self, name: str, seconds: float, text: str, *, at: float | None = None
+  ) -> None:
     writer = records.RecordWriter(self._dir.events_jsonl)
     writer.write([
         records.Record(
-            self._step, time.time(), self._process, 'watchdog/hang',
-            heartbeat.phase_seconds, 'seconds', text,
+            self._step, at or time.time(), self._process, f'watchdog/{name}',
+            seconds, 'seconds', text,
         )  # fmt: skip
     ])
     writer.close()

@@ -335,3 +335,20 @@ def test_a_silent_process_is_hung_and_started_again(tmp_path):
   assert _supervise(tmp_path, script, '--silent_seconds=1') == 0
   assert time.monotonic() - start < 10
   assert 'exit/hang' in _events(tmp_path)
+
+
+def test_a_stopped_process_is_told_as_stopped_while_it_is(
+    tmp_path, monkeypatch, capsys
+):
+  monkeypatch.setattr(local_group, '_LATE_SECONDS', 0.6)
+  sign = _sign_of_life(tmp_path).replace('"pid": 1', '"pid": \'$$\'')
+  # Somebody lets it go on, before its silence is too long.
+  script = f'{sign}; (sleep 2; kill -CONT $$) & kill -STOP $$; exit 0'
+  alerts = tmp_path / 'alerts'
+  assert _supervise(tmp_path, script, f'--alert_file={alerts}') == 0
+  assert _events(tmp_path) == [
+      'attempt', 'late', 'exit/done', 'stopped'
+  ]  # fmt: skip
+  assert 'it is stopped (SIGSTOP' in capsys.readouterr().err
+  kinds = [json.loads(line)['kind'] for line in alerts.open()]
+  assert kinds == ['late', 'done']

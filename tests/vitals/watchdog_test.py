@@ -175,31 +175,44 @@ def test_the_stacks_of_the_others_are_written_too(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stopped_and_continued_process_is_not_ended(tmp_path):
+def test_a_stop_is_no_hang_and_told_and_booked_as_what_it_was(tmp_path):
   code = f"""
 import time
 from t5wild import run_dir
-from t5wild.vitals import goodput, watchdog
-watchdog._POLL_SECONDS, watchdog._STOPPED_SECONDS = 0.05, 0.5
+from t5wild.vitals import goodput, stalls, watchdog
+watchdog._POLL_SECONDS, stalls.LATE_SECONDS = 0.05, 1.0
+watchdog._SIGN_SECONDS = 0.05
 ledger = goodput.Ledger()
 with watchdog.Watchdog(
-    run_dir.RunDir({str(tmp_path)!r}), ledger=ledger, min_seconds=1.0
+    run_dir.RunDir({str(tmp_path)!r}), ledger=ledger, min_seconds=1.5
 ) as dog:
   for step in range(1, 101):
     with ledger.span('step'):
       time.sleep(0.01)
+    with ledger.span('data_wait'):
+      if step == 20:
+        print('up', flush=True)
+        time.sleep(0.5)
     dog.beat(step)
-    if step == 20:
-      print('up', flush=True)
 """
   process = subprocess.Popen(
       [sys.executable, '-c', code], stdout=subprocess.PIPE, text=True
   )
   assert process.stdout.readline() == 'up\n'
   process.send_signal(signal.SIGSTOP)
-  time.sleep(1.5)
+  time.sleep(3)
   process.send_signal(signal.SIGCONT)
   assert process.wait(30) == 0
+  (event,) = records.read_records(tmp_path / 'events.jsonl')
+  assert event.name == 'watchdog/stalled' and 2.5 < event.value < 20
+  assert f'process 0 on {socket.gethostname()}' in event.text
+  assert "stood still" in event.text and "'data_wait'" in event.text
+  (books,) = time_ledgers.read_all(run_dir_lib.RunDir(str(tmp_path)))
+  assert books.seconds['stalled'] == pytest.approx(event.value, abs=0.2)
+  assert books.seconds['data_wait'] < 1.5
+  assert sum(books.seconds.values()) == pytest.approx(
+      books.end - books.start, abs=0.01
+  )
 
 
 @pytest.mark.parametrize('name', ['pdb', '_pydevd_bundle.pydevd_frame'])

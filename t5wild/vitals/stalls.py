@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Finds out that a whole process stood still: stopped, or its machine was.
+
+Who is stopped cannot look at a clock. A thread that wakes far too late, in a
+process that used no processor meanwhile, has been.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import time
+
+from t5wild.vitals import goodput
+
+# A poll so late was not merely waiting for its turn.
+LATE_SECONDS = 5.0
+# Of the time that passed: a long call that holds Python's lock uses more.
+_IDLE_SHARE = 0.1
+# Counts while the machine is suspended, and no change of the date does.
+_CLOCK = getattr(time, 'CLOCK_BOOTTIME', time.CLOCK_MONOTONIC)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stall:
+  """One stretch of time in which the process did not run.
+
+  Attributes:
+    seconds: how long.
+    suspended_seconds: part of it in which the machine was suspended.
+    kind: what the ledger had booked it as.
+    ended_at: wall clock at its end, seconds since 1970.
+  """
+
+  seconds: float
+  suspended_seconds: float
+  kind: str
+  ended_at: float
+
+  def __str__(self) -> str:
+    """One line for a person."""
+    what = (
+        'its machine was suspended'
+        if self.suspended_seconds > self.seconds / 2
+        else 'it was stopped from outside (SIGSTOP, Ctrl-Z, a frozen '
+        'container or virtual machine), or was given no processor'
+    )
+    return (
+        f'the whole process stood still for {self.seconds:.1f} s in '
+        f'{self.kind!r} and used no processor: {what}'
+    )
+
+
+class Stalls:
+  """Looks at the clocks, poll by poll; for one thread."""
+
+  def __init__(self, ledger: goodput.Ledger):
+    """Takes the ledger whose seconds are to be put right."""
+    self._ledger = ledger
+    self._booked: dict[str, float] = {}
+    self._suspended = 0.0
+    self._read()
+
+  def _read(self) -> None:
+    self._monotonic = time.monotonic()
+    self._boot = time.clock_gettime(_CLOCK)
+    self._cpu = time.process_time()
+    self._seconds = self._ledger.look()
+
+  def poll(self) -> tuple[float, Stall | None]:
+    """Call it all the time.
+
+    Returns:
+      How long ago the last call was, and the stall since then, if any.
+    """
+    monotonic, boot, cpu = self._monotonic, self._boot, self._cpu
+    seconds = self._seconds
+    self._read()
+    gap = self._boot - boot
+    if gap < LATE_SECONDS or self._cpu - cpu > gap * _IDLE_SHARE:
+      return gap, None
+    grown = {k: v - seconds.get(k, 0.0) for k, v in self._seconds.items()}
+    kind = max(grown, key=grown.__getitem__)
+    ran = self._monotonic - monotonic
+    booked = min(ran, max(0.0, grown[kind]))
+    self._booked[kind] = self._booked.get(kind, 0.0) + booked
+    self._suspended += gap - ran
+    return gap, Stall(
+        seconds=gap, suspended_seconds=gap - ran, kind=kind,
+        ended_at=time.time(),
+    )  # fmt: skip
+
+  def corrected(self, seconds: Mapping[str, float]) -> dict[str, float]:
+    """The ledger's seconds, with stalls as what they were; for any thread."""
+    found = dict(seconds)
+    stalled = self._suspended
+    for kind, booked in list(self._booked.items()):
+      found[kind] -= booked
+      stalled += booked
+    if stalled:
+      found[goodput.STALLED] = stalled
+    return found
