@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The config of data read from caches; stands where a `DatasetConfig` does."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
 import functools
-import itertools
 import time
 import types
 from typing import Any
@@ -16,14 +15,14 @@ from t5wild.data import cached_identity
 from t5wild.data import cached_phases
 from t5wild.data import cached_reader
 from t5wild.data import cached_sources
+from t5wild.data import cached_vocabularies
 from t5wild.data import cached_windows
+from t5wild.data import eval_batches
 from t5wild.data import exclusions as exclusions_lib
-from t5wild.data import fingerprints
 from t5wild.data import index_order
 from t5wild.data import live_comparison
 from t5wild.data import mixture_rates
 from t5wild.data import model_rows
-from t5wild.data import reader_protocol
 from t5wild.data import record_cache
 from t5wild.partitioning import distributed
 
@@ -42,6 +41,7 @@ class CachedDatasetConfig:
     batch_size: examples (rows, where packed) per global batch.
     split: 'train', 'validation', ...
     objective: of `data.objectives`, for caches of tokens; None for examples.
+      Where both are mixed, for those of tokens.
     seed: of the order and of the objective. None: one is drawn.
     shuffle: whether records and rows come in an order drawn for each epoch.
     pack: several examples per row.
@@ -189,10 +189,12 @@ class CachedDatasetConfig:
       exclusions: exclusions_lib.Exclusions,
       is_alone: bool,
   ) -> list[cached_sources.CachedSource]:
+    contents = {cache.manifest.content for cache in caches}
     reading = cached_sources.Reading(
         features=layout.features,
         lengths=self.task_feature_lengths,
         objective=self.objective,
+        is_for_some=len(contents) > 1,
         seed=seed,
         shuffle=self.shuffle,
         exclusions=exclusions,
@@ -219,13 +221,19 @@ class CachedDatasetConfig:
       data_layout: Any,
       eval_steps: int,
       feature_converter_cls: Any,
-  ) -> dict[str, 'FirstBatches']:
+  ) -> dict[str, eval_batches.FirstBatches]:
     """The first batches of each task, the same whenever they are iterated."""
-    caches = self._open().caches
+    caches = self._caches_there()
+    contents = {cache.manifest.content for cache in caches}
     alone = {
         cache.manifest.task: dataclasses.replace(
             self,
             rates={cache.manifest.task: 1.0},
+            objective=(
+                None
+                if len(contents) > 1 and cache.manifest.content == 'examples'
+                else self.objective
+            ),
             rates_from_step=None,
             exclude_from_step=None,
             seed=self.seed or 0,
@@ -233,7 +241,7 @@ class CachedDatasetConfig:
         for cache in caches
     }
     return {
-        name: FirstBatches(
+        name: eval_batches.FirstBatches(
             cfg.make_reader(
                 data_layout=data_layout,
                 feature_converter_cls=feature_converter_cls,
@@ -251,31 +259,17 @@ class CachedDatasetConfig:
     """
     if self.on_other_task == 'fail':
       self._check_live_task()
-    sides = {
-        'inputs': model.input_vocabulary, 'targets': model.output_vocabulary
-    }
-    for cache in self._open().caches:
-      for name, feature in cache.manifest.features.items():
-        side = sides.get(name, sides['targets'])
-        own = fingerprints.describe_vocabulary(side)
-        stored = feature['vocabulary']
-        if own['fingerprint'] != stored['fingerprint']:
-          raise ValueError(
-              f'the vocabularies of the {name} differ:\n'
-              f'  cache {cache.folder}: {_words(stored)}\n'
-              f'  model: {_words(own)}\n'
-              "Expected the same. Set VOCABULARY to the cache's, or cache the "
-              "task with the model's (t5wild cache)."
-          )
+    cached_vocabularies.check(self._caches_there(), model)
 
   def _check_live_task(self) -> None:
     live = live_comparison.recipe_data('train')
     if live is not None:
       live_comparison.check_caches(
-          self._open().caches,
+          self._caches_there(),
           live,
           objective=self.objective,
           lengths=self.task_feature_lengths,
+          others_may_join=len(self._roots) > 1,
       )
 
   @property
@@ -283,33 +277,55 @@ class CachedDatasetConfig:
     """The features of the tasks: whether each has an end of sequence."""
     return {
         name: types.SimpleNamespace(add_eos=feature['add_eos'])
-        for cache in self._open().caches
+        for cache in self._caches_there()
         for name, feature in cache.manifest.features.items()
     }
 
-  def _open(self) -> '_Read':
-    """The caches to read, and the rates of each."""
-    roots_of: dict[str, str] = {}
-    cached: dict[str, float] = {}
-    roots = self.cache_dir
-    for root in [roots] if isinstance(roots, str) else roots:
-      for task, rate in cache_roots.rates_of(root).items():
-        roots_of[task], cached[task] = root, rate
-    stages = mixture_rates.plan_stages(
-        cached,
-        rates=self.rates,
-        later=self.rates_from_step,
-        temperature=self.temperature,
-    )
+  @property
+  def _roots(self) -> list[str]:
+    given = self.cache_dir
+    return [given] if isinstance(given, str) else list(given)
+
+  def _open(self, *, without: Collection[str] = ()) -> '_Read':
+    """The caches to read, but for those of some tasks, and the rates."""
+    roots_of, stages = self._plan()
     caches = [
         record_cache.RecordCache(
             cache_roots.folder_of(root, task=task, split=self.split),
             skip_bad_shards=self.skip_bad_shards,
         )
         for task, root in roots_of.items()
-        if any(stage.rates[task] for stage in stages)
+        if any(stage.rates[task] for stage in stages) and task not in without
     ]
     return _Read(caches=caches, stages=stages)
+
+  def _caches_there(self) -> list[record_cache.RecordCache]:
+    """The caches of tasks that have the split, if any has it."""
+    roots_of, stages = self._plan()
+    read = [
+        task for task in roots_of if any(stage.rates[task] for stage in stages)
+    ]
+    lacking = [
+        task
+        for task in read
+        if not cache_roots.has_split(
+            roots_of[task], task=task, split=self.split
+        )
+    ]
+    if len(lacking) == len(read):
+      lacking = []  # that none has it is told
+    return self._open(without=lacking).caches
+
+  def _plan(self) -> tuple[dict[str, str], list[mixture_rates.Stage]]:
+    """(folder of each task, the rates of all)."""
+    roots_of, cached = cache_roots.tasks_of(self._roots)
+    stages = mixture_rates.plan_stages(
+        cached,
+        rates=self.rates,
+        later=self.rates_from_step,
+        temperature=self.temperature,
+    )
+    return roots_of, stages
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -318,22 +334,6 @@ class _Read:
 
   caches: list[record_cache.RecordCache]
   stages: list[mixture_rates.Stage]
-
-
-class FirstBatches:
-  """Batches from the first on; always the same ones."""
-
-  def __init__(self, reader: cached_reader.CachedReader, *, count: int):
-    """Takes a reader at its beginning."""
-    self._reader = reader
-    self._start = reader.state_dict()
-    self._count = count
-    self.element_spec = reader.element_spec
-
-  def __iter__(self) -> Iterator[reader_protocol.Batch]:
-    """Yields them from the first one."""
-    self._reader.load_state_dict(self._start)
-    yield from itertools.islice(self._reader, self._count)
 
 
 def _draw_seed() -> int:
@@ -353,6 +353,7 @@ def _plan_phases(
     rates = mixture_rates.of_records(
         [stage.rates[source.manifest.task] for source in sources],
         tokens_per_record=[source.tokens_per_record for source in sources],
+        examples_per_record=[source.examples_per_record for source in sources],
         is_cut=[source.objective is not None for source in sources],
         unit=cfg.rates_count,
     )
@@ -388,11 +389,3 @@ def _changes_in_words(
 
 def _names(caches: Sequence[record_cache.RecordCache]) -> list[str]:
   return [cache.manifest.task for cache in caches]
-
-
-def _words(description: Mapping[str, Any]) -> str:
-  return (
-      f'{description["kind"]}, {description["vocab_size"]} ids, '
-      f'{description["extra_ids"]} sentinels, fingerprint '
-      f'{description["fingerprint"]}'
-  )

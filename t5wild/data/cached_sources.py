@@ -36,6 +36,7 @@ class Reading:
     features: names of the features of an example.
     lengths: where each feature is cut off.
     objective: of `data.objectives`, for caches of tokens; None for examples.
+    is_for_some: whether there are caches of both; examples stay as they are.
     seed: of order and objective.
     shuffle: whether records come in an order drawn for each epoch.
     exclusions: documents that are left out from some step on.
@@ -49,6 +50,7 @@ class Reading:
   shuffle: bool
   exclusions: exclusions_lib.Exclusions | None = None
   is_alone: bool = False
+  is_for_some: bool = False
 
 
 class CachedSource:
@@ -89,6 +91,14 @@ class CachedSource:
     """Mean tokens of a record, of all features."""
     return self.manifest.num_tokens / len(self.cache)
 
+  @property
+  def examples_per_record(self) -> float:
+    """About how many an objective makes; 1 of whole examples."""
+    if self._objective is None:
+      return 1.0
+    found = self.tokens_per_record / self._objective.mean_tokens
+    return found if self._objective.merge_documents else max(found, 1.0)
+
   def _check_features(self) -> None:
     found = sorted(self.manifest.features)
     wanted = sorted(self._reading.features)
@@ -105,13 +115,13 @@ class CachedSource:
   def _plan_objective(self) -> examples_lib.Objective | None:
     objective = self._reading.objective
     if self.manifest.content == 'examples':
-      if objective is None:
+      if objective is None or self._reading.is_for_some:
         return None
       raise ValueError(
-          f'the objective {objective!r} is set, and {self.cache.folder} holds '
-          'whole examples: expected a cache of tokens. Set '
-          'CachedDatasetConfig.objective = None, or cache with '
-          '--content=tokens.'
+          f'the objective {_named(objective)} is set, and '
+          f'{self.cache.folder} holds whole examples: expected a cache of '
+          'tokens. Set OBJECTIVE (CachedDatasetConfig.objective) to None, or '
+          'cache with --content=tokens.'
       )
     if objective is None:
       raise ValueError(
@@ -134,9 +144,10 @@ class CachedSource:
     )
     if not isinstance(plan, examples_lib.Objective):
       raise ValueError(
-          f'the objective {objective!r} gave {plan!r}: expected the plan of '
-          'one of data.objectives, which run without TensorFlow. Choose one, '
-          'or cache its examples with --content=examples.'
+          f'the objective {_named(objective)} gave a '
+          f'{type(plan).__name__}: expected the plan of one of '
+          'data.objectives, which run without TensorFlow. Choose one, or cache '
+          'its examples with --content=examples.'
       )
     return plan
 
@@ -334,6 +345,10 @@ class TracedExamples:
   starts: np.ndarray
   stops: np.ndarray
   excluded_from: np.ndarray
+
+
+def _named(objective: Callable[..., Any]) -> str:
+  return fingerprints.describe_preprocessor(objective)
 
 
 def _stored(

@@ -3,6 +3,7 @@
 """Batches of an evaluation set, the same ones every time."""
 
 from collections.abc import Iterator
+import itertools
 from typing import Any
 
 import numpy as np
@@ -40,3 +41,19 @@ class EvalBatches:
       yield batch
     if self._use_memory_cache:
       self._kept = kept
+
+
+class FirstBatches:
+  """Batches from the first on; always the same ones."""
+
+  def __init__(self, reader: reader_protocol.Reader, *, count: int):
+    """Takes a reader at its beginning."""
+    self._reader = reader
+    self._start = reader.state_dict()
+    self._count = count
+    self.element_spec = reader.element_spec
+
+  def __iter__(self) -> Iterator[reader_protocol.Batch]:
+    """Yields them from the first one."""
+    self._reader.load_state_dict(self._start)
+    yield from itertools.islice(self._reader, self._count)

@@ -78,6 +78,14 @@ class Objective:
         for ingredient in self.ingredients
     )
 
+  @property
+  def mean_tokens(self) -> float:
+    """Tokens of a full chunk, in the mean of all rules."""
+    total = sum(each.weight for each in self.ingredients)
+    return sum(
+        each.weight / total * each.tokens_length for each in self.ingredients
+    )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Chunks:

@@ -54,6 +54,7 @@ def check_caches(
     *,
     objective: Any,
     lengths: Mapping[str, int],
+    others_may_join: bool = False,
 ) -> None:
   """Refuses caches that are not of a live task, or of an older version of it.
 
@@ -62,6 +63,8 @@ def check_caches(
     live: the data that the recipe would read without them.
     objective: that is applied when they are read, or None.
     lengths: in which they are read.
+    others_may_join: whether tasks that the recipe lacks may be read beside its
+      own: where several caches were named.
 
   Raises:
     ValueError: with what differs, and both fingerprints.
@@ -77,15 +80,23 @@ def check_caches(
         'be made here: %s', str(error).splitlines()[0],
     )  # fmt: skip
     return
-  for cache in caches:
-    manifest = cache.manifest
-    if manifest.task not in tasks:
-      raise ValueError(
-          f'the cache {cache.folder} is of the task {manifest.task!r}, and the '
-          f'live task of the recipe is of {sorted(tasks)}: expected one of '
-          f'them. {_MEND}'
-      )
-    _check_task(cache, tasks[manifest.task], objective, lengths)
+  known = [cache for cache in caches if cache.manifest.task in tasks]
+  others = [cache for cache in caches if cache.manifest.task not in tasks]
+  if others and not (known and others_may_join):
+    raise ValueError(
+        f'the cache {others[0].folder} is of the task '
+        f'{others[0].manifest.task!r}, and the live task of the recipe is of '
+        f'{sorted(tasks)}: expected one of them'
+        + (' at least' if others_may_join else '')
+        + f'. {_MEND}'
+    )
+  for cache in known:
+    _check_task(cache, tasks[cache.manifest.task], objective, lengths)
+  if others:
+    logging.info(
+        'Read beside the task of the recipe, and not held against any: %s',
+        ', '.join(cache.folder for cache in others),
+    )
 
 
 def _check_task(
@@ -192,5 +203,6 @@ def _tell_objective(
 _MEND = (
     'Cache the task anew (t5wild cache), bring the task back to what it was, '
     'or read the cache as it is: '
-    "data.CachedDatasetConfig.on_other_task = 'ignore'."
+    "data.CachedDatasetConfig.on_other_task = 'ignore'. A task that the recipe "
+    'lacks may be read beside its own: name both folders in CACHE_DIR.'
 )

@@ -61,6 +61,7 @@ def plan_stages(
     given.append((step, f'rates_from_step[{step}]', (later or {})[step]))
   stages: list[Stage] = []
   for step, name, wanted in given:
+    _check_rates(wanted, cached, name=f'CachedDatasetConfig.{name}')
     _check_names(wanted, cached, name=name)
     whole = {task: float(wanted.get(task, 0.0)) for task in cached}
     index_order.check_rates(whole)
@@ -74,6 +75,28 @@ def plan_stages(
         )
     )
   return stages
+
+
+def _check_rates(wanted: object, cached: Rates, *, name: str) -> None:
+  """Refuses what names no rate of any task."""
+  is_known = isinstance(wanted, Mapping) and all(
+      isinstance(rate, int | float) and not isinstance(rate, bool)
+      for rate in wanted.values()
+  )
+  if is_known and wanted:
+    return
+  what = 'names no task' if wanted == {} else f'is {wanted!r}'
+  mend = (
+      'None takes those of the cached mixture. '
+      if name.endswith('.rates')
+      else ''
+  )
+  whole = dict.fromkeys(sorted(cached), 1.0)
+  raise ValueError(
+      f'{name} {what}: expected a number for one at least of the tasks '
+      f'{sorted(cached)}. {mend}Write it as {whole}; a rate of 0 leaves a task '
+      'out.'
+  )
 
 
 def _check_names(wanted: Rates, cached: Rates, *, name: str) -> None:
@@ -97,23 +120,24 @@ def of_records(
     rates: Sequence[float],
     *,
     tokens_per_record: Sequence[float],
+    examples_per_record: Sequence[float],
     is_cut: Sequence[bool],
     unit: str,
 ) -> list[float]:
   """Rates by which records are mixed, so that what is asked for comes out.
 
-  Where an objective cuts text, examples are about as long for all tasks, so a
-  task of long records gives fewer of them: rates of examples are of tokens.
+  Where an objective cuts all text, examples are about as long for all tasks, so
+  a task of long records gives fewer of them: rates of examples are of tokens.
 
   Args:
     rates: of each task.
     tokens_per_record: mean of each task.
+    examples_per_record: about, of each task; asked where some are whole.
     is_cut: whether an objective cuts its records.
     unit: 'examples' or 'tokens'.
   """
-  return [
-      rate / tokens if cut or unit == 'tokens' else rate
-      for rate, tokens, cut in zip(
-          rates, tokens_per_record, is_cut, strict=True
-      )
-  ]
+  read = [cut for rate, cut in zip(rates, is_cut, strict=True) if rate]
+  of_one = examples_per_record
+  if unit == 'tokens' or all(read):
+    of_one = tokens_per_record
+  return [rate / each for rate, each in zip(rates, of_one, strict=True)]

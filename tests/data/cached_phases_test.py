@@ -3,6 +3,7 @@
 """Rates that change at a step: at once, and nothing is lost or repeated."""
 
 import collections
+import dataclasses
 import json
 
 import numpy as np
@@ -235,6 +236,29 @@ def test_a_task_of_another_cache_may_join_a_run(two_tasks, tmp_path):
   # Rates are of examples: half of them, over windows of whole rows.
   shares = [(caches.origins_of(joined)[:, 0] == 2).mean() for _ in range(40)]
   assert np.mean(shares) == pytest.approx(0.5, abs=0.05)
+
+
+def test_whole_examples_may_join_a_run_of_tokens(two_texts, tmp_path):
+  caches.write(tmp_path, caches.pairs(50, seed=5), task='new')
+  lengths = {'inputs': 512, 'targets': 512}
+  rates = {'one': 3, 'two': 1}
+  cfg = caches.config(
+      two_texts, batch_size=2, task_feature_lengths=lengths, rates=rates
+  )
+  reader = caches.reader(cfg)
+  caches.batches(reader, 3)
+  joined = caches.reader(
+      dataclasses.replace(
+          cfg,
+          cache_dir=(str(two_texts), str(tmp_path)),
+          rates_from_step={6: {**rates, 'new': 4}},
+      )
+  )
+  joined.load_state_dict(reader.state_dict())
+  for _ in range(2):
+    caches.assert_equal(next(joined), next(reader))
+  found = np.concatenate([caches.origins_of(joined) for _ in range(20)])
+  assert (found[:, 0] == 2).mean() == pytest.approx(0.5, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,14 @@ def _cached(task, **changes):
   return [types.SimpleNamespace(folder='there', manifest=job.manifest)]
 
 
-def _check(caches, task, *, objective=objectives.span_corruption, **lengths):
+def _check(
+    caches,
+    task,
+    *,
+    objective=objectives.span_corruption,
+    others_may_join=False,
+    **lengths,
+):
   live_comparison.check_caches(
       caches,
       datasets.DatasetConfig(
@@ -38,6 +45,7 @@ def _check(caches, task, *, objective=objectives.span_corruption, **lengths):
       ),
       objective=objective,
       lengths={**_LENGTHS, **lengths},
+      others_may_join=others_may_join,
   )
 
 
@@ -103,15 +111,36 @@ def test_another_source_is_refused(text_task, tokens):
 
 
 def test_a_task_of_another_name_is_refused(text_task, tokens):
-  other = seqio.Task(
-      'another',
-      source=text_task.source,
-      preprocessors=list(text_task.preprocessors),
-      output_features=text_task.output_features,
-      shuffle_buffer_size=None,
-  )
+  other = _named(text_task, 'another')
   with pytest.raises(ValueError, match=r"live task .* of \['another'\]"):
     _check(tokens, other)
+
+
+def _named(task, name):
+  return seqio.Task(
+      name,
+      source=task.source,
+      preprocessors=list(task.preprocessors),
+      output_features=task.output_features,
+      shuffle_buffer_size=None,
+  )
+
+
+def test_a_task_of_another_cache_may_join_that_of_the_recipe(
+    text_task, tokens, caplog
+):
+  joined = _cached(_named(text_task, 'joined'))
+  with pytest.raises(ValueError, match='name both folders in CACHE_DIR'):
+    _check([*tokens, *joined], text_task)
+  with caplog.at_level(logging.INFO):
+    _check([*tokens, *joined], text_task, others_may_join=True)
+  assert 'Read beside the task of the recipe' in caplog.text
+  # What is of the recipe is held against it all the same.
+  changed = _changed(text_task, vocabulary=seqio.ByteVocabulary(extra_ids=7))
+  with pytest.raises(ValueError, match='another version'):
+    _check([*tokens, *joined], changed, others_may_join=True)
+  with pytest.raises(ValueError, match='expected one of them at least'):
+    _check(joined, text_task, others_may_join=True)
 
 
 def test_examples_are_refused_in_other_lengths_than_they_were_cut_to(
