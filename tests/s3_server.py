@@ -68,7 +68,7 @@ class Server:
 
 
 def _forget_other_servers() -> None:
-  """Clients are kept for the whole process, with the address they began with."""
+  """Clients are kept for the process, with the address they began with."""
   from etils.epath import backend
   import s3fs
 
