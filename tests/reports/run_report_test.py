@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command: what it writes, what it refuses, what a browser says to it."""
 
+import base64
 import json
 import os
 import re
@@ -198,6 +199,22 @@ def test_smoothing_off_shows_the_curve_itself_and_log_scales_it(
   browser.wait_for(
       "document.getElementById('plot-mfu').layout.xaxis.range[0] > 500"
   )
+  assert not browser.complaints
+
+
+def test_paper_is_white_and_the_screen_is_as_before(faulty_run, browser):
+  _page(faulty_run)
+  path = os.path.join(faulty_run, 'report.html')
+  browser.open(path, width=1280, height=844, is_dark=True, is_phone=False)
+  theme = 'document.documentElement.dataset.theme'
+  browser.value_of(
+      "addEventListener('beforeprint', () => { window.printed = "
+      f"[{theme}, document.querySelector('details.printed').open]; }})"
+  )
+  pdf = base64.b64decode(browser.call('Page.printToPDF')['data'])
+  assert pdf[:5] == b'%PDF-' and len(pdf) > 50_000
+  assert browser.value_of('window.printed') == ['light', True]
+  assert browser.value_of(theme) == 'dark'
   assert not browser.complaints
 
 
