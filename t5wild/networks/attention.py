@@ -10,11 +10,12 @@ from jax import lax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
-from t5wild.networks import dot_product
+from t5wild.networks import attention_dispatch
 from t5wild.networks import layers
 from t5wild.networks import masks
 from t5wild.networks import norms
 from t5wild.networks import rotary as rotary_lib
+from t5wild.networks import sight as sight_lib
 
 _HEAD_MAJOR = ('batch', 'heads', 'length', 'kv')
 
@@ -38,6 +39,7 @@ class MultiHeadDotProductAttention(nn.Module):
       of queries; None = one for each.
     dtype: type of the computation.
     dropout_rate: dropout of attention weights, shared by all queries.
+    implementation: which kernel, of `attention_choice.IMPLEMENTATIONS`.
     float32_logits: accumulate logits in float32 whatever `dtype` is.
     softcap: keeps logits in (-softcap, softcap); None = as they are.
     rotary: rotary positions; None = positions are told otherwise.
@@ -70,6 +72,7 @@ class MultiHeadDotProductAttention(nn.Module):
   num_kv_heads: int | None = None
   dtype: layers.DType = jnp.float32
   dropout_rate: float = 0.0
+  implementation: str = 'xla'
   float32_logits: bool = False
   softcap: float | None = None
   rotary: rotary_lib.Rotary | None = None
@@ -97,7 +100,7 @@ class MultiHeadDotProductAttention(nn.Module):
       self,
       inputs_q: Float[Array, 'batch queries embed'],
       inputs_kv: Float[Array, 'batch keys embed'],
-      mask: masks.Mask | None = None,
+      mask: sight_lib.MaskOrSight | None = None,
       bias: Float[Array, '1 heads bias_queries bias_keys'] | None = None,
       *,
       decode: bool = False,
@@ -110,7 +113,7 @@ class MultiHeadDotProductAttention(nn.Module):
     Args:
       inputs_q: what looks.
       inputs_kv: what is looked at.
-      mask: which pairs may look; None = all.
+      mask: which pairs may look, or a sight; None = all.
       bias: added to the logits. While decoding: of all positions, of which the
         present one's row is taken.
       decode: keep keys and values in the collection `cache`. The first call,
@@ -140,14 +143,15 @@ class MultiHeadDotProductAttention(nn.Module):
       query, key = self._rotate(query, at), self._rotate(key, at)
     mask = self._within_window(mask, cache, query, at)
     if is_step:
+      mask = sight_lib.as_mask(mask)
       mask, bias = _row_of_step(cache, query, mask, bias)
       key, value = _append(cache, key, value)
     elif prefill_lengths is not None:
       _fill(cache, key, value, prefill_lengths)
     if not deterministic and self.dropout_rate > 0.0:
       value = value * self._value_scale(value, dropout_rows)
-    x = dot_product.dot_product_attention(
-        query, key, value, mask, bias, self.float32_logits, self.softcap
+    x = attention_dispatch.attend(
+        query, key, value, mask, bias, options=self._options(decode)
     )
     x = jnp.swapaxes(x, 1, 2)  # [batch, queries, heads, kv]
     return layers.DenseGeneral(
@@ -160,6 +164,17 @@ class MultiHeadDotProductAttention(nn.Module):
         quantization=self.quantization,
         name='out',
     )(x)
+
+  def _options(self, decode: bool) -> attention_dispatch.Options:
+    return attention_dispatch.Options(
+        implementation=self.implementation,
+        path=self.path,
+        is_step=decode,
+        window_differs=self.local_window is not None
+        and not isinstance(self.is_local, bool),
+        float32_logits=self.float32_logits,
+        softcap=self.softcap,
+    )
 
   def _head_axes(self) -> tuple[str, ...]:
     return ('joined_kv',) if self.joined_kernels else ('heads', 'kv')
@@ -242,6 +257,10 @@ class MultiHeadDotProductAttention(nn.Module):
     """The mask, of a local layer without what is too far away."""
     if self.local_window is None or self.is_local is False:
       return mask
+    if isinstance(mask, sight_lib.Sight):
+      if self.is_local is True:
+        return mask.replace(window=self.local_window)
+      mask = mask.pairs()
     length = query.shape[2] if index is None else cache[0].value.shape[3]
     near = masks.make_window_mask(
         _positions(query, index),

@@ -49,6 +49,7 @@ def make_attention(
       num_kv_heads=config.num_kv_heads,
       dtype=config.dtype,
       dropout_rate=config.dropout_rate,
+      implementation=config.attention_implementation,
       float32_logits=config.float32_attention_logits,
       softcap=config.attention_softcap,
       rotary=make_rotary(config) if is_rotary else None,

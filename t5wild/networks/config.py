@@ -13,6 +13,7 @@ from typing import Any
 from flax import struct
 import jax.numpy as jnp
 
+from t5wild.networks import attention_choice
 from t5wild.networks import layers
 from t5wild.networks import quantization
 
@@ -68,6 +69,10 @@ class LayerConfig:
       head_dim.
     normalize_heads: RMS norm of each head's queries and keys, its parameter
       added to 1 where `norm` is 'rms_from_one' (Gemma 3).
+    attention_implementation: which kernel attends: 'auto' = a fused one where
+      there is one that serves the layer, on GPUs cuDNN's, on TPUs JAX's;
+      'xla' = products and a softmax; 'cudnn', 'splash', 'flash'. The run says
+      which layer got what.
     attention_softcap: keeps attention logits within plus and minus this much by
       a tanh; None = as they are.
     logits_softcap: the same for the scores of tokens.
@@ -109,6 +114,7 @@ class LayerConfig:
   scale_queries: bool = False
   query_pre_attn_scalar: float | None = None
   normalize_heads: bool = False
+  attention_implementation: str = 'auto'
   attention_softcap: float | None = None
   logits_softcap: float | None = None
   float32_attention_logits: bool = False
@@ -205,6 +211,10 @@ def _check_choices(config: LayerConfig) -> None:
       ('norm', NORMS, "'rms' is T5's"),
       ('embedding_scale', EMBEDDING_SCALES, "'logits' is T5's"),
       ('attention_bias', ATTENTION_BIASES, "'none' is T5's"),
+      (
+          'attention_implementation', attention_choice.IMPLEMENTATIONS,
+          "'auto' takes the fastest that serves a layer",
+      ),
   ):  # fmt: skip
     value = getattr(config, field)
     if value not in choices:

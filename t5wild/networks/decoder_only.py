@@ -15,10 +15,12 @@ import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from t5wild.networks import attention
+from t5wild.networks import attention_choice
 from t5wild.networks import blocks
 from t5wild.networks import config as config_lib
 from t5wild.networks import layers
 from t5wild.networks import masks
+from t5wild.networks import sight
 
 TransformerConfig = config_lib.TransformerConfig  # gin: the name in T5X
 
@@ -45,7 +47,7 @@ class DecoderLayer(nn.Module):
   def __call__(
       self,
       inputs: Embedded,
-      mask: masks.Mask | None,
+      mask: sight.MaskOrSight | None,
       bias: blocks.Bias | None,
       prefill_lengths: attention.PrefillLengths,
       dropout_rows: layers.DropoutRows,
@@ -151,10 +153,9 @@ class Decoder(nn.Module):
       prefill_lengths = jnp.sum(decoder_target_tokens > 0, axis=-1)
     mask = None
     if not decode:
-      mask = masks.make_decoder_mask(
-          decoder_target_tokens,
-          decoder_causal_attention=decoder_causal_attention,
-          decoder_segment_ids=decoder_segment_ids,
+      mask = _make_mask(
+          cfg, decoder_target_tokens, decoder_causal_attention,
+          decoder_segment_ids,
       )
     length = max_decode_length or decoder_input_tokens.shape[1]
     bias = blocks.make_shared_bias(cfg, length, bidirectional=False)
@@ -233,6 +234,24 @@ class DecoderWrapper(nn.Module):
         prefill_lengths=prefill_lengths,
         dropout_rows=dropout_rows,
     )
+
+
+def _make_mask(
+    config: TransformerConfig,
+    targets: Tokens,
+    causal_attention: Int[Array, 'batch length'] | None,
+    segment_ids: Tokens | None,
+) -> sight.MaskOrSight:
+  """Lets targets see what came before them, or their prefix; see `masks`."""
+  if attention_choice.may_fuse(config.attention_implementation):
+    return sight.of_decoder(
+        targets, causal_attention=causal_attention, segment_ids=segment_ids
+    )
+  return masks.make_decoder_mask(
+      targets,
+      decoder_causal_attention=causal_attention,
+      decoder_segment_ids=segment_ids,
+  )
 
 
 def _local_layers(config: TransformerConfig) -> list[bool] | None:

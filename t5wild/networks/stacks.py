@@ -15,6 +15,7 @@ from t5wild.networks import blocks
 from t5wild.networks import config as config_lib
 from t5wild.networks import layers
 from t5wild.networks import masks
+from t5wild.networks import sight
 
 Tokens = blocks.Tokens
 Embedded = blocks.Embedded
@@ -36,7 +37,7 @@ class EncoderLayer(nn.Module):
   def __call__(
       self,
       inputs: Embedded,
-      mask: masks.Mask,
+      mask: sight.MaskOrSight,
       bias: Bias | None,
       dropout_rows: layers.DropoutRows,
   ) -> tuple[Embedded, None]:
@@ -82,8 +83,8 @@ class DecoderLayer(nn.Module):
       self,
       inputs: Float[Array, 'rows length embed'],
       encoded: Float[Array, 'batch encoded_length embed'],
-      mask: masks.Mask | None,
-      encoder_mask: masks.CrossMask,
+      mask: sight.MaskOrSight | None,
+      encoder_mask: masks.CrossMask | sight.Sight,
       bias: Bias | None,
       dropout_rows: layers.DropoutRows,
   ) -> tuple[Float[Array, 'rows length embed'], None]:
@@ -142,7 +143,7 @@ class Encoder(nn.Module):
   def __call__(
       self,
       encoder_input_tokens: Tokens,
-      encoder_mask: masks.Mask,
+      encoder_mask: sight.MaskOrSight,
       *,
       deterministic: bool,
       dropout_rows: layers.DropoutRows = None,
@@ -185,8 +186,8 @@ class Decoder(nn.Module):
       self,
       encoded: Float[Array, 'batch encoded_length embed'],
       decoder_input_tokens: Num[Array, 'rows length'],
-      decoder_mask: masks.Mask | None,
-      encoder_decoder_mask: masks.CrossMask,
+      decoder_mask: sight.MaskOrSight | None,
+      encoder_decoder_mask: masks.CrossMask | sight.Sight,
       *,
       deterministic: bool,
       decode: bool = False,

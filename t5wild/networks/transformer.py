@@ -11,10 +11,12 @@ from jax import Array
 import jax.numpy as jnp
 from jaxtyping import Float, Num
 
+from t5wild.networks import attention_choice
 from t5wild.networks import blocks
 from t5wild.networks import config as config_lib
 from t5wild.networks import layers
 from t5wild.networks import masks
+from t5wild.networks import sight
 from t5wild.networks import stacks
 
 T5Config = config_lib.T5Config  # gin: network.T5Config
@@ -44,6 +46,9 @@ class Transformer(nn.Module):
     """Tells decoders that caches have a layer axis before the batch axis."""
     return self.config.scan_layers
 
+  def _may_fuse(self) -> bool:
+    return attention_choice.may_fuse(self.config.attention_implementation)
+
   def setup(self):
     """Makes the parts."""
     cfg = self.config
@@ -67,16 +72,11 @@ class Transformer(nn.Module):
       enable_dropout: drop out, with the `dropout` keys of this call.
       dropout_rows: see `layers.dropout_scale`.
     """
-    real = encoder_input_tokens > 0
-    mask = masks.make_attention_mask(real, real)
-    if encoder_segment_ids is not None:
-      same_example = masks.make_attention_mask(
-          encoder_segment_ids, encoder_segment_ids, jnp.equal
-      )
-      mask = masks.combine_masks(mask, same_example)
     return self.encoder(
         encoder_input_tokens.astype(jnp.int32),
-        mask,
+        _make_encoder_mask(
+            encoder_input_tokens, encoder_segment_ids, fused=self._may_fuse()
+        ),
         deterministic=not enable_dropout,
         **_given(dropout_rows=dropout_rows),
     )
@@ -132,8 +132,8 @@ class Transformer(nn.Module):
         decoder_input_tokens=decoder_input_tokens.astype(jnp.int32),
         decoder_mask=None
         if decode
-        else masks.make_decoder_mask(
-            decoder_target_tokens, decoder_segment_ids=decoder_segment_ids
+        else _make_decoder_mask(
+            decoder_target_tokens, decoder_segment_ids, fused=self._may_fuse()
         ),
         encoder_decoder_mask=_make_encoder_decoder_mask(
             encoder_input_tokens,
@@ -141,6 +141,7 @@ class Transformer(nn.Module):
             encoder_segment_ids=encoder_segment_ids,
             decoder_segment_ids=decoder_segment_ids,
             decode=decode,
+            fused=self._may_fuse(),
         )
         if num_decodes is None
         else masks.make_attention_mask(
@@ -193,6 +194,29 @@ def _given(**arguments):
   return {k: v for k, v in arguments.items() if v is not None}
 
 
+def _make_encoder_mask(
+    tokens: EncoderTokens, segment_ids: EncoderTokens | None, *, fused: bool
+) -> sight.MaskOrSight:
+  """Lets real inputs see those of their packed example."""
+  if fused:
+    return sight.of_encoder(tokens, segment_ids=segment_ids)
+  real = tokens > 0
+  mask = masks.make_attention_mask(real, real)
+  if segment_ids is None:
+    return mask
+  same_example = masks.make_attention_mask(segment_ids, segment_ids, jnp.equal)
+  return masks.combine_masks(mask, same_example)
+
+
+def _make_decoder_mask(
+    targets: RowTokens, segment_ids: RowTokens | None, *, fused: bool
+) -> sight.MaskOrSight:
+  """Lets real targets see those before them, of their packed example."""
+  if fused:
+    return sight.of_decoder(targets, segment_ids=segment_ids)
+  return masks.make_decoder_mask(targets, decoder_segment_ids=segment_ids)
+
+
 def _make_encoder_decoder_mask(
     encoder_input_tokens: EncoderTokens,
     decoder_target_tokens: Tokens,
@@ -200,8 +224,16 @@ def _make_encoder_decoder_mask(
     encoder_segment_ids: EncoderTokens | None,
     decoder_segment_ids: Tokens | None,
     decode: bool,
-) -> masks.Mask:
+    fused: bool,
+) -> sight.MaskOrSight:
   """Lets real targets see the real inputs of their packed example."""
+  if fused and not decode:
+    return sight.across(
+        decoder_target_tokens,
+        encoder_input_tokens,
+        target_segment_ids=decoder_segment_ids,
+        input_segment_ids=encoder_segment_ids,
+    )
   looks = jnp.ones_like(decoder_target_tokens) if decode else (
       decoder_target_tokens
   )
