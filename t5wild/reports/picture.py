@@ -74,8 +74,24 @@ def _draw_panel(axes, panel: panels_lib.Panel) -> None:
   unit = f', {panel.unit}' if panel.unit else ''
   axes.set_title(f'{panel.title}{unit}', fontsize=10)
   axes.grid(alpha=0.25)
+  _number(axes)
   if len(panel.lines) > 1:
     axes.legend(frameon=False, fontsize=7)
+
+
+def _number(axes) -> None:
+  """Plain numbers: 542M and 600, no powers and nothing to be added to all."""
+  from matplotlib import ticker
+
+  low, high = axes.get_ylim()
+  if axes.get_yscale() == 'log':
+    axes.yaxis.set_major_formatter(ticker.FormatStrFormatter('%g'))
+    if high < 10 * low:
+      axes.yaxis.set_minor_formatter(ticker.FormatStrFormatter('%g'))
+  elif max(abs(low), abs(high)) >= 1e4:
+    axes.yaxis.set_major_formatter(ticker.EngFormatter(sep=''))
+  else:
+    axes.yaxis.set_major_formatter(ticker.ScalarFormatter(useOffset=False))
 
 
 def _draw_stack(axes, panel: panels_lib.Panel) -> None:
@@ -113,15 +129,22 @@ def _draw_map(figure, axes, heat_map: panels_lib.HeatMap) -> None:
 
 
 def _draw_time(axes, rows: Sequence[money_table.Row]) -> None:
+  total = sum(row.hours for row in rows)
+  unit, of_hour = next(
+      (unit, of_hour)
+      for unit, of_hour in (('hours', 1), ('minutes', 60), ('seconds', 3600))
+      if total * of_hour > 2 or unit == 'seconds'
+  )
   left = 0.0
   for row in rows:
     axes.barh(
-        0, row.hours, left=left, color=row.colour,
+        0, row.hours * of_hour, left=left, color=row.colour,
         label=f'{row.label} {row.share:.1%}',
     )  # fmt: skip
-    left += row.hours
+    left += row.hours * of_hour
   axes.set_yticks([])
-  axes.set_ylim(-0.5, 2.2)
-  axes.set_xlabel('hours')
+  # The legend stands above the bar, a line for two kinds.
+  axes.set_ylim(-0.5, 0.8 + 0.36 * -(-len(rows) // 2))
+  axes.set_xlabel(unit)
   axes.set_title('Where the time went', fontsize=10)
-  axes.legend(frameon=False, fontsize=7, ncols=3, loc='upper left')
+  axes.legend(frameon=False, fontsize=7, ncols=2, loc='upper left')

@@ -175,7 +175,7 @@ function drawHeatMap(map) {
     customdata: map.values, hoverongaps: false,
     hovertemplate: '%{y}<br>%{x:,}: %{customdata:.4~g}<extra></extra>',
     colorbar: {thickness: 10, outlinewidth: 0, tickvals: ticks,
-      ticktext: ticks.map(t => Number(`1e${t}`).toPrecision(1)),
+      ticktext: ticks.map(t => String(Number(`1e${t}`))),
       tickfont: {size: 10}, ...(isNarrow ? above : {})}}];
   if (bad.length) {
     traces.push({x: bad.map(b => b[0]), y: bad.map(b => b[1]), mode: 'markers',
