@@ -185,7 +185,9 @@ def _tell(
   if values.plan_gin:
     path = pathlib.Path(values.plan_gin)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_gin(best, facts, topology))
+    path.write_text(_gin(
+        best, facts, topology, confirmed=confirmed.get(found.index(best))
+    ))
     print(  # noqa: T201 -- the product
         f'\nwritten: {path}; train with --gin_file={path} after the recipe'
     )
@@ -206,15 +208,20 @@ def _gin(
     candidate: search.Candidate,
     facts: Mapping[str, Any],
     topology: topologies.Topology,
+    *,
+    confirmed: Confirmed | None = None,
 ) -> str:
   time = candidate.time
+  compiled = ''
+  if confirmed is not None and confirmed.peak_bytes is not None:
+    compiled = f'; compiled: {confirmed.peak_bytes / _GIB:.1f}'
   return search.gin_text(
       candidate,
       config=facts['config'],
       head=(
           f'Written by t5wild plan --devices={topology.name}. Give it after '
           f'the recipe.\nPredicted: {time.best:.3g} to {time.worst:.3g} s a '
-          f'step, {candidate.memory.peak / _GIB:.1f} GiB of a device.'
+          f'step, {candidate.memory.peak / _GIB:.1f} GiB of a device{compiled}.'
       ),
   )
 
@@ -293,8 +300,8 @@ def text(
       *(['money'] if price is not None else []),
   ]  # fmt: skip
   rows = [
-      _row(candidate, confirmed.get(i), facts, topology, price)
-      for i, candidate in enumerate(found[:_SHOWN])
+      _row(found[i], confirmed.get(i), facts, topology, price)
+      for i in _shown(found, confirmed)
   ]
   widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
   lines = [
@@ -305,13 +312,29 @@ def text(
       f'{topology.num_devices} x {chip.name} ({topology.name}), '
       f'{chip.memory_bytes / _GIB:.1f} GiB each; '
       f'{facts["num_parameters"]:,} parameters; {len(found)} ways looked at',
-      'ranges: best to worst case of planner/timing.py; fits: predicted with '
-      f'{search.MARGIN - 1:.0%} to spare',
+      'ranges: best to worst of planner/timing.py; fits: as compiled, else '
+      f'predicted with {search.MARGIN - 1:.0%} to spare',
       '',
       *lines,
-      *(f'the compiler, of row {i + 1}: {each.note}'
+      *(f'the compiler, of the {i + 1}. of these: {each.note}'
         for i, each in confirmed.items() if each.note),
   ])
+
+
+def _shown(
+    found: Sequence[search.Candidate], confirmed: Mapping[int, Confirmed]
+) -> list[int]:
+  """Which candidates the table has: of like ones the best, and all compiled.
+
+  Alike are those that differ only in the number of microbatches.
+  """
+  shown, seen = [], set()
+  for index, candidate in enumerate(found):
+    kind = (candidate.split, candidate.step.remat_policy, candidate.dtype)
+    if index in confirmed or kind not in seen:
+      shown.append(index)
+    seen.add(kind)
+  return shown[:_SHOWN]
 
 
 def _row(candidate, confirmed, facts, topology, price) -> list[str]:
@@ -319,9 +342,10 @@ def _row(candidate, confirmed, facts, topology, price) -> list[str]:
   mesh = ' x '.join(f'{a} {n}' for a, n in split.mesh.items() if n > 1)
   tokens = timing.tokens_of_step(step)
   steps = facts['total_steps'] or 0
-  compiled = '-'
+  compiled, fits = '-', candidate.fits
   if confirmed is not None and confirmed.peak_bytes is not None:
     compiled = f'{confirmed.peak_bytes / _GIB:.1f}'
+    fits = confirmed.peak_bytes <= topology.chip.memory_bytes
   efficiency = [
       timing.mfu(step, topology, dtype=candidate.dtype, seconds=seconds)
       for seconds in (time.worst, time.best)
@@ -330,7 +354,7 @@ def _row(candidate, confirmed, facts, topology, price) -> list[str]:
       mesh or 'one device',
       f'{split.parameter_dims}D', f'{split.activation_dims}D',
       step.remat_policy, str(step.num_microbatches), candidate.dtype,
-      'yes' if candidate.fits else 'no',
+      'yes' if fits else 'no',
       f'{candidate.memory.peak / _GIB:.1f}', compiled,
       f'{time.best:.3g} to {time.worst:.3g}',
       f'{efficiency[0]:.0%} to {efficiency[1]:.0%}',

@@ -14,21 +14,9 @@ from t5wild.planner import environment
 from t5wild.planner import for_topology
 from t5wild.planner import topologies
 from t5wild.planner import worker
+from tests.planner import tiny_recipe
 
-_TINY = (
-    '--gin_file=models/t5_1_1/tiny.gin',
-    '--gin_file=runs/pretrain.gin',
-    '--gin.MIXTURE_OR_TASK_NAME=no_such_task',  # its data are never opened
-    "--gin.TASK_FEATURE_LENGTHS={'inputs': 16, 'targets': 8}",
-    '--gin.BATCH_SIZE=16',
-    '--gin.DROPOUT_RATE=0.1',
-    '--gin.VOCABULARY=@seqio.ByteVocabulary()',
-    '--gin.TRAIN_STEPS=10',
-    '--gin.network.T5Config.scan_layers=True',
-    '--gin.partitioning.standard_logical_axis_rules.'
-    'parameter_partitioning_dims=2',
-    '--gin.partitioning.PjitPartitioner.num_partitions=2',
-)
+_TINY = tiny_recipe.ARGUMENTS
 
 
 @pytest.fixture(autouse=True)
@@ -106,18 +94,13 @@ def test_a_missing_compiler_is_no_traceback(monkeypatch, capsys):
   assert 'pip install' in capsys.readouterr().err
 
 
-def _compile(topology, tmp_path, *more):
-  return precompile.run([
-      't5wild precompile', f'--topology={topology}', *_TINY,
-      f'--gin.MODEL_DIR={tmp_path}', *more,
-  ])  # fmt: skip
-
-
 @pytest.mark.slow
 def test_all_programs_compile_for_a_virtual_mesh_and_leave_their_files(
     tmp_path, capsys
 ):
-  code = _compile('cpu:8', tmp_path, '--programs=train,eval,decode')
+  code = tiny_recipe.compile_for(
+      'cpu:8', tmp_path, '--programs=train,eval,decode'
+  )
   shown = capsys.readouterr()
   assert code == exit_codes.DONE.code, shown.err
   assert 'data 4 x model 2' in shown.out
@@ -152,7 +135,7 @@ def test_t5x_precompile_gin_file_is_understood(tmp_path, capsys):
 def test_what_is_wrong_with_one_program_is_told_before_any_is_compiled(
     tmp_path, capsys
 ):
-  code = _compile(
+  code = tiny_recipe.compile_for(
       'cpu:8', tmp_path, '--programs=train,decode',
       '--gin.VOCABULARY=@seqio.SentencePieceVocabulary()',
       "--gin.seqio.SentencePieceVocabulary.sentencepiece_model_file='none'",
@@ -167,32 +150,6 @@ def test_what_is_wrong_with_one_program_is_told_before_any_is_compiled(
 def test_a_mesh_that_does_not_divide_is_refused_before_compiling(
     tmp_path, capsys
 ):
-  code = _compile('cpu:3', tmp_path)
+  code = tiny_recipe.compile_for('cpu:3', tmp_path)
   assert code == exit_codes.BAD_CONFIG.code
   assert 'does not fit the 3 device(s)' in capsys.readouterr().err
-
-
-def _skip_without(platform):
-  try:
-    environment.check_plugin(platform)
-  except environment.MissingPluginError as error:
-    pytest.skip(str(error))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ('topology', 'platform'), [('h100:1x4', 'gpu'), ('v5e:2x2', 'tpu')]
-)
-def test_a_tiny_recipe_compiles_with_the_real_compiler(
-    topology, platform, tmp_path, capsys
-):
-  _skip_without(platform)
-  code = _compile(topology, tmp_path)
-  shown = capsys.readouterr()
-  assert code == exit_codes.DONE.code, shown.err
-  assert '\n  fits\n' in shown.out
-  name = topology.replace(':', '-')
-  found = json.loads((tmp_path / f'precompile/{name}.json').read_text())
-  train = found['programs']['train']
-  assert 0 < train['peak_bytes'] < train['memory_bytes']
-  assert any('model' in t['axes'] for t in train['collectives'])

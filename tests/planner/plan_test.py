@@ -197,6 +197,21 @@ def test_the_table_has_money_where_a_price_is_given():
   assert '50.0' in shown
 
 
+def test_the_table_has_the_best_of_like_ways_and_the_compilers_word():
+  found = _found()
+  last = len(found) - 1
+  too_large = plan.Confirmed(peak_bytes=99 * 2**30, seconds=1.0)
+  shown = plan._shown(found, {1: too_large})
+  kinds = [
+      (c.split, c.step.remat_policy, c.dtype)
+      for c in (found[i] for i in shown if i != 1)
+  ]
+  assert len(set(kinds)) == len(kinds)
+  assert 0 in shown and 1 in shown and last not in shown
+  row = plan._row(found[1], too_large, _FACTS, _POD, None)
+  assert found[1].fits and 'no' in row and '99.0' in row
+
+
 def test_the_winner_is_a_gin_file_that_binds_what_was_chosen():
   candidate = dataclasses.replace(
       _found()[0], split=search.Split(
