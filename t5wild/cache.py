@@ -147,16 +147,28 @@ def _write(arguments: argparse.Namespace, *, given: Sequence[str]) -> int:
       if not places.is_bucket(job.plan.folder):
         shard_writer.remove_leftovers(job.plan.folder)
     shard_writer.remove_leftovers(shard_writer.working_folder())
-    code = _write_all(jobs, arguments, given=given)
+    missing = [
+        (number, index)
+        for number, job in enumerate(jobs)
+        for index in job.plan.missing()
+    ]
+    code = _write_all(missing, arguments, jobs=jobs, given=given)
     if code != exit_codes.DONE.code:
       return code
     for job in jobs:
       _say(_words(job.plan.folder, job.finish()))
     caching.write_root(provider, options)
+  num_shards = sum(job.plan.num_shards for job in jobs)
+  if len(missing) < num_shards:
+    _say(
+        f'{num_shards - len(missing)} of {num_shards} shards were there '
+        'already, as large as they were written; their bytes were not read '
+        f'again: `t5wild cache --verify={options.out}` does that.'
+    )
   _say(
-      f'{options.out} is whole after {time.monotonic() - start:.1f} s. Train '
-      'on it with --gin_file=data/cached.gin after the recipe '
-      f'and --gin.CACHE_DIR={options.out}'
+      f'{options.out} is complete after {time.monotonic() - start:.1f} s. '
+      'Train on it with --gin_file=data/cached.gin after the recipe and '
+      f'--gin.CACHE_DIR={options.out}'
   )
   return code
 
@@ -197,7 +209,7 @@ def _taken(out: str):
     ValueError: there is a first one.
   """
   places.make_folder(out)
-  path = places.join(out, 'writing.lock')
+  path = places.join(out, record_cache.LOCK)
   try:
     lock = output_lock.OutputLock(path)
   except output_lock.TakenError:
@@ -297,17 +309,13 @@ def _write_share(
 
 
 def _write_all(
-    jobs: Sequence[split_jobs.SplitJob],
+    missing: Sequence[tuple[int, int]],
     arguments: argparse.Namespace,
     *,
+    jobs: Sequence[split_jobs.SplitJob],
     given: Sequence[str],
 ) -> int:
-  """Writes all shards that are missing: by Beam, or by several processes."""
-  missing = [
-      (number, index)
-      for number, job in enumerate(jobs)
-      for index in job.plan.missing()
-  ]
+  """Writes shards, by number of job and shard: by Beam, or by processes."""
   if arguments.pipeline_options is not None:
     config = gin.config_str() if arguments.gin_file else None
     beam_shards.write(

@@ -177,7 +177,7 @@ def _check_names(names: str | None) -> None:
     raise ValueError(
         f'names is {names!r}: expected a regular expression ({error}), or None '
         "for all functions. Correct function_name_task's names."
-    ) from error
+    ) from None
 
 
 @functools.lru_cache(maxsize=8)

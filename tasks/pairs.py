@@ -93,8 +93,8 @@ def columns_of(text: str) -> list[str]:
     return [text]
   try:
     found = [each[1] for each in string.Formatter().parse(text)]
-  except ValueError as error:
-    raise ValueError(_bad_braces(text)) from error
+  except ValueError:
+    raise ValueError(_bad_braces(text)) from None
   names = [name for name in found if name is not None]
   if not names or not all(names):
     raise ValueError(_bad_braces(text))

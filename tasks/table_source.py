@@ -13,6 +13,7 @@ import numpy as np
 import seqio
 import tensorflow as tf
 
+from t5wild.data import documents
 from t5wild.data import pipelines
 from t5wild.data import table_reader
 from t5wild.data import tables
@@ -34,6 +35,7 @@ class TableSource(seqio.DataSource):
       columns: Mapping[str, str] | None = None,
       *,
       on_corrupt: str = 'fail',
+      skipped: documents.SkippedLines | None = None,
   ):
     """Looks at the first rows.
 
@@ -41,6 +43,7 @@ class TableSource(seqio.DataSource):
       table: the rows.
       columns: which column is each feature, None for all by their own names.
       on_corrupt: 'fail' or 'skip', for a row that cannot be read.
+      skipped: counts what is left out, None for a count of its own.
 
     Raises:
       ValueError: no row, or no such column.
@@ -48,13 +51,16 @@ class TableSource(seqio.DataSource):
     super().__init__(splits=table.splits)
     self._on_corrupt = on_corrupt
     self._reader = table_reader.TableReader(
-        table, columns, on_corrupt=on_corrupt
+        table, columns, on_corrupt=on_corrupt, skipped=skipped
     )
 
   def with_columns(self, columns: Mapping[str, str]) -> 'TableSource':
     """The same rows with other columns, by the name of their feature."""
     return type(self)(
-        self._reader.table, columns, on_corrupt=self._on_corrupt
+        self._reader.table,
+        columns,
+        on_corrupt=self._on_corrupt,
+        skipped=self._reader.skipped,
     )
 
   @property

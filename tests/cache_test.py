@@ -8,6 +8,7 @@ Real processes: a worker is killed in the middle of a shard.
 import contextlib
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -215,3 +216,26 @@ def test_verify_names_the_shard_that_was_altered(tmp_path, capsys):
   path.write_bytes(content)
   assert cache.main([f'--verify={tmp_path}']) == exit_codes.BAD_CONFIG.code
   assert '00002' in capsys.readouterr().err
+
+
+def test_a_second_command_says_that_it_read_no_byte_of_what_was_there(
+    tmp_path, capsys
+):
+  command = [
+      f'--task={_copy_task("cached_again")}', f'--out={tmp_path}',
+      '--splits=train', '--num_processes=1',
+  ]  # fmt: skip
+  assert cache.main(command) == exit_codes.DONE.code
+  told = capsys.readouterr().out
+  assert 'is complete' in told and 'already' not in told
+  (path,) = tmp_path.rglob('data.array_record-00000-of-*[0-9]')
+  content = bytearray(path.read_bytes())
+  content[len(content) // 2] ^= 1
+  path.write_bytes(content)
+  assert cache.main(command) == exit_codes.DONE.code
+  assert re.search(
+      r'(\d+) of \1 shards were there .* bytes were not read again: '
+      f'`t5wild cache --verify={tmp_path}`',
+      capsys.readouterr().out,
+  )
+  assert cache.main([f'--verify={tmp_path}']) == exit_codes.BAD_CONFIG.code

@@ -34,7 +34,7 @@ def _failures_told(path: str, kind: str) -> Iterator[None]:
         f'({str(error).splitlines()[0][:200]}): expected a whole file; it is '
         'truncated, damaged or another kind of file. Copy it again, or leave '
         'it out.'
-    ) from error
+    ) from None
 
 
 def open_parquet(path: str) -> Any:
@@ -46,11 +46,11 @@ def open_parquet(path: str) -> Any:
   """
   try:
     from pyarrow import parquet
-  except ImportError as error:
+  except ImportError:
     raise ImportError(
         f'{path} is a Parquet file, and pyarrow is not installed. '
         'Expected it to read the file; `pip install pyarrow` mends that.'
-    ) from error
+    ) from None
   with _failures_told(path, 'Parquet'):
     return parquet.ParquetFile(path)
 

@@ -52,7 +52,7 @@ def check_installed() -> None:
         f'Apache Beam cannot be imported ({error}): expected it for '
         "--pipeline_options. pip install 't5wild[beam]', in an environment of "
         'its own, or leave the flag out to write by processes of this machine.'
-    ) from error
+    ) from None
 
 
 def write(

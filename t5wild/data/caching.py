@@ -137,7 +137,11 @@ def check_root(provider: Any, options: CacheOptions) -> None:
   path = places.join(options.out, record_cache.ROOT)
   if not places.exists(path):
     return
-  there = json.loads(places.read_text(path))['name']
+  there = record_cache.read_json(
+      path,
+      wanted='the name of the task or mixture',
+      mend='Delete it and run the command again, which keeps the shards.',
+  ).get('name')
   if there != provider.name:
     raise ValueError(
         f'{options.out} holds the cache of {there!r}: expected one of '

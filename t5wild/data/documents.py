@@ -50,8 +50,9 @@ class Piece:
 class SkippedLines:
   """Counts the corrupt lines that were skipped, each once; thread-safe."""
 
-  def __init__(self):
-    """Starts at none."""
+  def __init__(self, *, is_told: bool = True):
+    """Starts at none; `is_told`: whether the log has them."""
+    self._is_told = is_told
     self._seen: set[tuple[str, int]] = set()
     self._lock = threading.Lock()
 
@@ -67,7 +68,7 @@ class SkippedLines:
         return
       self._seen.add((path, line))
       count = len(self._seen)
-    if count <= 5 or count & (count - 1) == 0:
+    if self._is_told and (count <= 5 or count & (count - 1) == 0):
       logging.warning(
           '%s, line %d skipped: %s (%d skipped so far)',
           path,
@@ -168,8 +169,9 @@ class DocumentReader:
       raise CorruptTextError(
           f'{path}, line {line} is corrupt: {reason}. Expected '
           f'{_expected(piece.file, text_field=self.text_field)}. Mend the '
-          "line, or set the task's on_corrupt = 'skip' to leave such lines "
-          'out and count them.'
+          "line, or leave such lines out and count them by on_corrupt = 'skip' "
+          '(local_text.text_task.on_corrupt in gin, --on_corrupt of '
+          't5wild train-vocab).'
       )
     self.skipped.add(path, line=line, reason=reason)
 

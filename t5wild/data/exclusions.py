@@ -167,7 +167,7 @@ def _names(given: str | Sequence[str]) -> list[tuple[str, str]]:
         f'the list of documents {given!r} of exclude_from_step cannot be read '
         f'({error.strerror}): expected a file with a name on each line. '
         'Correct the path, or give the names themselves in a list.'
-    ) from error
+    ) from None
   found = [
       (line.split('#')[0].strip(), f'{path}, line {number}')
       for number, line in enumerate(lines, start=1)

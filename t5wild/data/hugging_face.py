@@ -159,7 +159,7 @@ def _read_json(path: str) -> Mapping[str, Any]:
     raise ValueError(
         f'{path} is damaged ({error}): expected the JSON that save_to_disk '
         'wrote. Copy the folder again.'
-    ) from error
+    ) from None
   if not isinstance(found, dict):
     raise ValueError(_another_version(path, 'a JSON object'))
   return found

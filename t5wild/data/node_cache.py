@@ -66,7 +66,7 @@ class NodeCache:
       raise NodeCacheError(
           f'{folder} cannot be made ({error}): expected a folder of this '
           f'machine for shards of buckets. Name one by {FOLDER}.'
-      ) from error
+      ) from None
     if os.stat(folder).st_uid != os.getuid():
       raise NodeCacheError(
           f'{folder} is of the user {os.stat(folder).st_uid}: expected one of '
@@ -169,7 +169,7 @@ class NodeCache:
       raise NodeCacheError(
           f'{self.folder} is full: expected room for the {num_bytes} bytes of '
           f'{path}. Free some, or name a larger disk by {FOLDER}.'
-      ) from error
+      ) from None
     finally:
       with contextlib.suppress(FileNotFoundError):
         os.remove(part)

@@ -168,7 +168,7 @@ def _check_readable(vocabulary: Any) -> None:
         f'({error}): expected the .model file of a vocabulary. Copy it to '
         'where this machine can read it and set VOCABULARY and the task to '
         'that path; a model for bytes wants seqio.ByteVocabulary instead.'
-    ) from error
+    ) from None
 
 
 def verify_matching_vocabs(cfg: Any, model: Any) -> None:

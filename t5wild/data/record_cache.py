@@ -27,8 +27,10 @@ from t5wild.data import shard_files
 MANIFEST = shard_files.MANIFEST
 PLAN = 'plan.json'
 ROOT = 'cache.json'
+LOCK = 'writing.lock'  # of who writes, or wrote, into the root
 FORMAT = 1
 BadCacheError = shard_files.BadCacheError
+read_json = shard_files.read_json
 _READER_OPTIONS = 'readahead_buffer_size:0,max_parallelism:0'
 
 
@@ -127,8 +129,10 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
   path = places.join(folder, MANIFEST)
   if not places.exists(path):
     raise BadCacheError(_why_unfinished(os.fspath(folder)))
+  values = shard_files.read_json(
+      path, wanted=_MANIFEST_WANTED, mend=_MANIFEST_MEND
+  )
   try:
-    values = json.loads(places.read_text(path))
     if values['format'] != FORMAT:
       raise BadCacheError(
           f'{path} has the format {values["format"]}: expected {FORMAT}. Write '
@@ -145,11 +149,18 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
             'shards': [Shard(**shard) for shard in values['shards']],
         }
     )
-  except (json.JSONDecodeError, KeyError, TypeError) as error:
+  except (KeyError, TypeError) as error:
     raise BadCacheError(
-        f'{path} is damaged ({type(error).__name__}: {error}): expected what '
-        '`t5wild cache` wrote. Copy it again, or write the cache anew.'
-    ) from error
+        f'{path} is damaged ({type(error).__name__}: {error}): expected '
+        f'{_MANIFEST_WANTED}. {_MANIFEST_MEND}'
+    ) from None
+
+
+_MANIFEST_WANTED = 'what `t5wild cache` wrote'
+_MANIFEST_MEND = (
+    'Copy it again; or delete it and run the same `t5wild cache` again, which '
+    'keeps the shards and writes it anew.'
+)
 
 
 _PLAIN_FIELDS = (
@@ -161,20 +172,34 @@ _PLAIN_FIELDS = (
 def _why_unfinished(folder: str) -> str:
   plan = places.join(folder, PLAN)
   if not places.exists(plan):
+    if places.exists(places.join(folder, LOCK)):
+      return (
+          f'the cache {folder!r} is still being written: no shard of it is '
+          f'done, expected all and {MANIFEST}. {_WAIT}'
+      )
     return (
         f'there is no cache in {folder!r} (no {MANIFEST}): expected a folder '
         'that `t5wild cache --out` wrote. Correct the path, or write one.'
     )
-  num_shards = json.loads(places.read_text(plan))['num_shards']
+  num_shards = shard_files.read_json(
+      plan,
+      wanted='the plan of `t5wild cache`',
+      mend='Delete that folder, and run `t5wild cache` again.',
+  ).get('num_shards')
   done = sum(
       name.startswith('data.') and name.endswith('.json')
       for name in places.names(folder)
   )
   return (
       f'the cache {folder!r} is still being written: {done} of {num_shards} '
-      f'shards are done, expected all and {MANIFEST}. Wait for `t5wild cache`, '
-      'or run the same command again, which goes on where it was stopped.'
+      f'shards are done, expected all and {MANIFEST}. {_WAIT}'
   )
+
+
+_WAIT = (
+    'Wait for `t5wild cache`, or run the same command again, which goes on '
+    'where it was stopped.'
+)
 
 
 def quoted(name: str) -> str:
@@ -276,7 +301,7 @@ class RecordCache:
             self._files.local(shard), _READER_OPTIONS
         )
       except (RuntimeError, ValueError, OSError) as error:
-        raise BadCacheError(self._unreadable(shard, error)) from error
+        raise BadCacheError(self._unreadable(shard, error)) from None
     return self._readers[number]
 
   def _unreadable(self, shard: Shard, error: Exception) -> str:
@@ -314,7 +339,7 @@ class RecordCache:
         with activities.doing(f'reading {self._files.path(shard)}'):
           records = reader.read(places[wanted].tolist())
       except (RuntimeError, ValueError, IndexError, OSError) as error:
-        raise BadCacheError(self._unreadable(shard, error)) from error
+        raise BadCacheError(self._unreadable(shard, error)) from None
       for place, record in zip(wanted.tolist(), records, strict=True):
         found[place] = record
     return self.manifest.schema.decode(found)

@@ -116,7 +116,7 @@ def _read_json(path: str) -> dict[str, Any]:
     raise ValueError(
         f'{path} is damaged ({error}): expected the JSON that seqio wrote. '
         f'{_MEND}'
-    ) from error
+    ) from None
   return found
 
 

@@ -8,6 +8,7 @@ when its first record is asked for.
 
 from collections.abc import Iterable, Sequence
 import concurrent.futures
+import json
 import logging
 import os
 import tempfile
@@ -34,6 +35,30 @@ class BadCacheError(ValueError):
 
 class UnreachableShardError(OSError):
   """A shard of a bucket that cannot be had now, whatever is in it."""
+
+
+def read_json(path: str, *, wanted: str, mend: str) -> Any:
+  """What a small JSON file of a cache says.
+
+  Args:
+    path: of the file.
+    wanted: what was expected in it, for an error.
+    mend: what to do where it is damaged.
+
+  Raises:
+    BadCacheError: it is damaged.
+  """
+  text = places.read_text(path)
+  try:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+      raise ValueError(f'a JSON {type(found).__name__}, no object')
+    return found
+  except ValueError as error:
+    raise BadCacheError(
+        f'{path} is damaged ({error}; {len(text)} characters): expected '
+        f'{wanted}. {mend}'
+    ) from None
 
 
 class ShardFiles:
@@ -106,7 +131,7 @@ class ShardFiles:
           f'the shard {self.path(shard)} cannot be fetched ({error}): expected '
           f'{shard.num_bytes} bytes. Mend the access to it, or the disk, and '
           'run again.'
-      ) from error
+      ) from None
 
   def bring(self, shards: Iterable[Any]) -> None:
     """Fetches those that are not on this machine, side by side.

@@ -65,7 +65,7 @@ class ShardPlan:
     """Whether a shard is written, and as large as it was then."""
     try:
       shard = self._load_summary(index)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, TypeError):  # or damaged since
       return False
     return places.num_bytes(self._path(index)) == shard.num_bytes
 
@@ -181,7 +181,7 @@ def _write_records(path: str, records: Iterator[bytes]) -> None:
       writer.write(record)
     writer.close()
   except RuntimeError as error:  # so it tells of a full disk
-    raise _not_written(path, error) from error
+    raise _not_written(path, error) from None
 
 
 def _check_on_disk(path: str, *, num_records: int) -> None:
@@ -192,7 +192,7 @@ def _check_on_disk(path: str, *, num_records: int) -> None:
     with open(path, 'rb') as file:
       os.fsync(file.fileno())
   except OSError as error:
-    raise _not_written(path, error) from error
+    raise _not_written(path, error) from None
   try:
     reader = array_record_module.ArrayRecordReader(path)
     found = reader.num_records()
@@ -202,7 +202,7 @@ def _check_on_disk(path: str, *, num_records: int) -> None:
         f'{path} cannot be read after it was written '
         f'({str(error).splitlines()[0][:300]}): expected {num_records} '
         'records. Is the disk full? Free some space and run the same command.'
-    ) from error
+    ) from None
   if found != num_records:
     raise NotWrittenError(
         f'{path} has {found} records after it was written: expected '
@@ -228,7 +228,7 @@ def write_text(path: str, text: str) -> None:
         os.fsync(file.fileno())
       os.replace(temporary, path)
   except OSError as error:
-    raise _not_written(path, error) from error
+    raise _not_written(path, error) from None
 
 
 @contextlib.contextmanager
@@ -284,7 +284,7 @@ def _bring_to(path: str, temporary: str) -> None:
     else:
       os.replace(temporary, path)
   except OSError as error:
-    raise _not_written(path, error) from error
+    raise _not_written(path, error) from None
 
 
 def _not_written(path: str, error: Exception) -> NotWrittenError:

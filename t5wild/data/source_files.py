@@ -37,6 +37,12 @@ def look_at(shards: Iterable[str]) -> State:
   return found
 
 
+def in_words(state: State) -> str:
+  """How many files there are, and how large they are together."""
+  size = sum(num_bytes for num_bytes, _ in state.values())
+  return f'{len(state):,} of {size:,} bytes'
+
+
 def changes(before: State, after: State) -> str:
   """What differs, a line a file, the first few; '' where nothing does."""
   changed = sorted(

@@ -6,7 +6,7 @@ Any process that plans the same job may write any of its shards, at any time,
 and any number of times: the bytes are the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import json
 from typing import Any
@@ -20,6 +20,7 @@ from t5wild.data import shard_writer
 from t5wild.data import source_files
 
 SOURCE = 'source.json'
+_DESCRIPTION = 'task_description'  # in a plan
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,11 @@ class SplitJob:
       shard_writer.write_text(
           self._source_file, json.dumps(dict(self.source_state), indent=0)
       )
-      shard_writer.write_text(self._plan_file, json.dumps(self._description()))
+      # What the fingerprint is of, too, to tell what another one differs in.
+      words = {_DESCRIPTION: list(self.manifest.task_description)}
+      shard_writer.write_text(
+          self._plan_file, json.dumps({**self._description(), **words})
+      )
     self.check_started()
 
   def check_started(self) -> None:
@@ -79,22 +84,56 @@ class SplitJob:
       ValueError: see `start`.
     """
     wanted = json.loads(json.dumps(self._description()))
-    found = json.loads(places.read_text(self._plan_file))
+    found = record_cache.read_json(
+        self._plan_file,
+        wanted='the plan of `t5wild cache`',
+        mend='Delete that folder and run the command again.',
+    )
     differing = [key for key in wanted if found.get(key) != wanted[key]]
     if differing:
       raise ValueError(
-          f'{self.plan.folder} holds another cache:\n'
-          f'  there: { {key: found.get(key) for key in differing} }\n'
-          f'  now:   { {key: wanted[key] for key in differing} }\n'
-          'Expected the same. Give another --out, delete that folder, or run '
+          f'{self.plan.folder} holds another cache; what differs:\n'
+          + self._differences(found, wanted, differing)
+          + 'Expected the same. Give another --out, delete that folder, or run '
           'it with the task and options that it was begun with.'
       )
     if places.exists(self._source_file):  # older caches have none
-      begun = json.loads(places.read_text(self._source_file))
-      self._refuse_changes(
-          {path: tuple(state) for path, state in begun.items()},
-          self.source_state,
-      )
+      self._refuse_changes(self._begun_with(), self.source_state)
+
+  def _begun_with(self) -> source_files.State:
+    """The source's files as they were when the cache was begun."""
+    begun = record_cache.read_json(
+        self._source_file,
+        wanted='sizes and times of files',
+        mend='Delete that folder and run the command again.',
+    )
+    return {path: tuple(state) for path, state in begun.items()}
+
+  def _differences(
+      self,
+      there: Mapping[str, Any],
+      now: Mapping[str, Any],
+      differing: Sequence[str],
+  ) -> str:
+    """Both sides of what differs, in words, a line each."""
+    lines = [
+        f'  {key}: there {there.get(key)}, now {now[key]}' for key in differing
+    ]
+    before = list(there.get(_DESCRIPTION, ()))
+    after = list(self.manifest.task_description)
+    if before:  # older caches have none
+      lines += [f'  only there: {x}' for x in before if x not in after]
+      lines += [f'  only now:   {x}' for x in after if x not in before]
+    if places.exists(self._source_file):
+      begun = self._begun_with()
+      changes = source_files.changes(begun, self.source_state)
+      if changes:
+        lines += [
+            f'  files: there {source_files.in_words(begun)}, now '
+            f'{source_files.in_words(self.source_state)}',
+            *(f'  {line}' for line in changes.splitlines()),
+        ]
+    return '\n'.join(lines) + '\n'
 
   def _description(self) -> dict[str, Any]:
     return {

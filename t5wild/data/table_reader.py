@@ -87,6 +87,7 @@ class TableReader:
       columns: Mapping[str, str] | None = None,
       *,
       on_corrupt: str = 'fail',
+      skipped: documents.SkippedLines | None = None,
   ):
     """Looks at the first rows.
 
@@ -94,13 +95,14 @@ class TableReader:
       table: what to read.
       columns: the column of each feature, None for all by their own names.
       on_corrupt: 'fail' or 'skip', for a row that cannot be read.
+      skipped: counts what is left out, None for a count of its own.
 
     Raises:
       ValueError: there is no row, or no such column.
     """
     documents.DocumentReader(on_corrupt=on_corrupt)  # refuses another policy
     self.table = table
-    self.skipped = documents.SkippedLines()
+    self.skipped = skipped or documents.SkippedLines()
     self._on_corrupt = on_corrupt
     self._lock = threading.Lock()
     self._open: collections.OrderedDict[Any, Iterator[Any]] = (
@@ -182,8 +184,9 @@ class TableReader:
     if self._on_corrupt == 'fail':
       raise documents.CorruptTextError(
           f'{path}, {place} {number} is corrupt: {reason}. Expected '
-          f'{_EXPECTED[kind]}. Mend it, or set on_corrupt = '
-          "'skip' to leave such rows out and count them."
+          f'{_EXPECTED[kind]}. Mend it, or leave such rows out and count them '
+          "by on_corrupt = 'skip' of the source (in gin sources.files."
+          'on_corrupt, or of another of t5wild.tasks.sources that is read).'
       )
     self.skipped.add(path, line=number, reason=reason)
 
@@ -291,7 +294,9 @@ def open_table(
   )
   if not table.holds_out:
     return table
-  reader = TableReader(table, on_corrupt='skip')
+  # Whether they are refused or skipped is for those who read them.
+  quiet = documents.SkippedLines(is_told=False)
+  reader = TableReader(table, on_corrupt='skip', skipped=quiet)
   rows = itertools.islice(reader.raw_rows(tables.TRAIN), _FIRST_ROWS)
   hashes = [tables.hash_of(file, key) for file, key, _ in rows]
   if len(hashes) < 2:

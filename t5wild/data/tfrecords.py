@@ -107,7 +107,7 @@ def _read(
   try:
     data = file.read(size)
   except (OSError, EOFError, zlib.error) as error:  # of gzip
-    raise BadRecordError(f'broken gzip: {error}', number=number) from error
+    raise BadRecordError(f'broken gzip: {error}', number=number) from None
   if len(data) < size and not (may_end and not data):
     raise BadRecordError(
         f'the file ends in it, {size - len(data)} bytes early: it is truncated',
@@ -147,7 +147,7 @@ def parse_example(data: bytes) -> dict[str, Any]:
         parts = dict(_fields(entry))
         found[parts[1].decode('utf-8')] = _feature(parts.get(2, b''))
   except (IndexError, KeyError, TypeError, struct.error) as error:
-    raise ValueError(f'no tf.Example ({type(error).__name__})') from error
+    raise ValueError(f'no tf.Example ({type(error).__name__})') from None
   return found
 
 

@@ -127,7 +127,7 @@ def train_vocabulary(arguments: argparse.Namespace) -> int:
     raise ValueError(
         f'--output {output} cannot be written ({error}): expected a folder '
         'that this user may write, with space left. Name another.'
-    ) from error
+    ) from None
   if reader.skipped.count:
     sys.stderr.write(f'{reader.skipped.count} corrupt lines were skipped.\n')
   return sentencepiece.SentencePieceProcessor(model_file=output).vocab_size()
@@ -185,7 +185,7 @@ def _write(
           f'{reason.rstrip(".")}. Expected more than the text has characters '
           'and at most as many as it has pieces. Lower or raise --vocab_size, '
           'or give more text.'
-      ) from error
+      ) from None
     shutil.move(f'{prefix}.vocab', f'{output.removesuffix(".model")}.vocab')
     # Last, so that a model that is there is whole.
     shutil.move(f'{prefix}.model', output)

@@ -172,8 +172,8 @@ def check_sentencepiece_file(path: str | os.PathLike[str]) -> None:
 
   try:
     sentencepiece.SentencePieceProcessor(model_file=path)
-  except (RuntimeError, OSError) as error:
+  except (RuntimeError, OSError):
     raise ValueError(
         f'{path!r} is no SentencePiece model: expected the .model file of a '
         f'vocabulary (not its .vocab, nor text). {mend}'
-    ) from error
+    ) from None

@@ -24,14 +24,31 @@ _DEFAULT_LENGTHS = {'inputs': 512, 'targets': 114}
 
 
 def is_cache(path: str) -> bool:
-  """Whether a folder is, or holds, a cache that `t5wild cache` wrote.
+  """Whether a folder is, or holds, a cache that `t5wild cache` writes.
 
   A bucket is taken for one: nothing else there is looked at.
   """
-  names = (record_cache.ROOT, record_cache.MANIFEST, record_cache.PLAN)
-  return places.is_bucket(path) or any(
-      places.exists(places.join(path, name)) for name in names
+  if places.is_bucket(path):
+    return True
+  names = {record_cache.ROOT, record_cache.LOCK, *_OF_SPLITS}
+  return bool(names & set(places.names(path))) or _holds_splits(path, depth=2)
+
+
+def _holds_splits(folder: str, *, depth: int) -> bool:
+  """Whether splits of a cache, whole or not, lie in folders of a folder."""
+  try:
+    with os.scandir(folder) as entries:
+      inner = [each.path for each in entries if each.is_dir()]
+  except OSError:
+    return False
+  return any(
+      any(os.path.exists(os.path.join(each, name)) for name in _OF_SPLITS)
+      or (depth > 1 and _holds_splits(each, depth=depth - 1))
+      for each in inner
   )
+
+
+_OF_SPLITS = (record_cache.MANIFEST, record_cache.PLAN)
 
 
 def open_path(path: str, asked: subject_lib.Asked) -> subject_lib.Subject:

@@ -116,7 +116,11 @@ def _open_texts(path: str, asked: subject_lib.Asked) -> subject_lib.Subject:
 def _open_table(
     table: tables.Table, split: str, *, kind: str, asked: subject_lib.Asked
 ) -> subject_lib.Subject:
-  whole = table_reader.TableReader(table, on_corrupt='skip')
+  whole = table_reader.TableReader(
+      table,
+      on_corrupt='skip',
+      skipped=documents.SkippedLines(is_told=False),  # told when it is read
+  )
   templates = _templates(whole, asked)
   columns = sorted({
       each for text in templates.values() for each in _columns_of(text)

@@ -118,10 +118,10 @@ def _parser() -> argparse.ArgumentParser:
 def _literal(text: str) -> Any:
   try:
     return ast.literal_eval(text)
-  except (ValueError, SyntaxError) as error:
+  except (ValueError, SyntaxError):
     raise argparse.ArgumentTypeError(
         f"{text!r} is no dictionary: expected {{'inputs': 512, 'targets': 114}}"
-    ) from error
+    ) from None
 
 
 def _inspect(arguments: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 """A cache holds what the task gives, by however many steps it was written."""
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from t5wild.data import record_cache
 from tests.data import caches
 
 seqio = pytest.importorskip('seqio')
+
+from t5wild.tasks import local_text  # noqa: E402 -- it needs seqio
 
 
 def _write(provider, root, **changes):
@@ -205,8 +208,29 @@ def test_a_folder_of_another_cache_is_refused(text_task, tmp_path):
       ],
       output_features=text_task.output_features,
   )
-  with pytest.raises(ValueError, match='task_fingerprint'):
+  with pytest.raises(ValueError, match='task_fingerprint') as error:
     _write(changed, tmp_path, splits=['train'])
+  assert 'only there: preprocessor: ' in str(error.value)
+  assert 'only now:   preprocessor: seqio.preprocessors.tokenize(with_eos' in (
+      str(error.value)
+  )
+  assert 'files' not in str(error.value)  # the same
+
+
+def test_the_files_of_another_text_are_named_with_their_sizes(
+    text_task, text_folder, tmp_path
+):
+  _write(text_task, tmp_path / 'cache', splits=['train'])
+  (tmp_path / 'texts').mkdir()
+  for name in ('a.txt', 'b.txt'):
+    (tmp_path / 'texts' / name).write_text('some words\n' * 7)
+  other = local_text.text_task(str(tmp_path / 'texts'), held_out_fraction=0.3)
+  with pytest.raises(ValueError, match='holds another cache') as error:
+    _write(other, tmp_path / 'cache', splits=['train'])
+  text = str(error.value)
+  assert re.search(r'files: there \d+ of [\d,]+ bytes, now 1 of 77 bytes', text)
+  assert re.search(r'texts/[ab]\.txt: absent, now 77 bytes of', text)
+  assert f'{text_folder}' in text
 
 
 def test_another_objective_is_no_other_cache_of_tokens(text_task, tmp_path):

@@ -166,7 +166,7 @@ def test_an_empty_source_is_refused(name, tmp_path):
 
 
 def test_a_corrupt_line_is_told_by_file_and_line_or_skipped_and_counted(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, caplog
 ):
   monkeypatch.setattr(tables, '_JSON_PIECE_BYTES', 200)
   path = tmp_path / 'a.jsonl'
@@ -175,9 +175,11 @@ def test_a_corrupt_line_is_told_by_file_and_line_or_skipped_and_counted(
   path.write_text('\n'.join(lines))
   columns = {'text': 'text'}
   with pytest.raises(documents.CorruptTextError) as error:
-    texts(reader(str(path), columns))
+    texts(reader(str(path), columns, held_out_fraction=0.1))
   assert f'{path}, line 31 is corrupt' in str(error.value)
   assert "on_corrupt = 'skip'" in str(error.value)
+  assert 'sources.files.on_corrupt' in str(error.value)
+  assert 'skipped' not in caplog.text  # though it was held out by a look at all
   found = reader(str(path), columns, on_corrupt='skip')
   assert len(texts(found)) == 39
   assert found.skipped.count == 1
