@@ -39,6 +39,10 @@ def test_links_lead_to_files(page):
       if '://' not in link and not (page.parent / link).exists()
   ]
   assert not missing
+  if page.is_relative_to(_DOCS):  # The site has nothing else.
+    assert not [link for link in links if '../' in link and not (
+        (page.parent / link).resolve().is_relative_to(_DOCS)
+    )]  # fmt: skip
 
 
 def test_the_reference_is_of_modules_that_exist():
