@@ -170,7 +170,7 @@ class CachedDatasetConfig:
             exclusions=exclusions,
             layout=layout,
             shuffle=self.shuffle,
-        ).at,
+        ),
         seed=seed,
         seed_was_drawn=self.seed is None,
         source=f'{"+".join(_names(read.caches))}:{self.split}',
@@ -364,7 +364,12 @@ def _plan_phases(
         is_first=stage.step == 0,
     )
     phases.append(
-        cached_identity.Phase(step=stage.step, rates=rates, division=division)
+        cached_identity.Phase(
+            step=stage.step,
+            rates=rates,
+            asked=stage.rates,
+            division=division,
+        )
     )
   return phases
 

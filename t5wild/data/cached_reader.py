@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from t5wild.data import argument_checks
+from t5wild.data import cached_identity
 from t5wild.data import cached_lots
 from t5wild.data import cached_phases
 from t5wild.data import model_rows
@@ -92,7 +93,7 @@ class CachedReader:
       *,
       layout: model_rows.Layout,
       data_layout: Any,
-      identity: Callable[[int], Mapping[str, str]],
+      identity: cached_identity.Identity,
       seed: int,
       seed_was_drawn: bool,
       source: str,
@@ -104,8 +105,7 @@ class CachedReader:
       make_phases: seed -> where rows come from.
       layout: what rows are made for.
       data_layout: batch_size, shard_id and num_shards of this host.
-      identity: step -> fingerprints of what decides the rows up to its batch,
-        by what they are of; cheap.
+      identity: of what decides the rows up to the batch of each step.
       seed: of the order and of the objective.
       seed_was_drawn: whether no seed was asked for: that of a saved position
         is then taken.
@@ -302,7 +302,8 @@ class CachedReader:
         reader_protocol.OF_ALL_HOSTS: True,
         **self._position.as_dict(),
         'seed': self._seed,
-        **self._identity(self._position.step),
+        **self._identity.at(self._position.step),
+        cached_identity.WORDS: self._identity.words_at(self._position.step),
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -322,10 +323,15 @@ class CachedReader:
       self._seed = state['seed']
       self._phases = self._make_phases(self._seed)
     position = Position.of(state)
-    own = {'seed': self._seed, **self._identity(position.step)}
-    differing = [key for key in own if state.get(key, '') != own[key]]
-    if differing:
-      message = self._difference(state, own, differing, step=position.step)
+    own = {'seed': self._seed, **self._identity.at(position.step)}
+    message = cached_identity.difference(
+        state,
+        own,
+        source=self._source,
+        words=self._identity.words_at(position.step),
+        step=position.step,
+    )
+    if message:
       if self._on_changed_data == 'fail':
         raise ValueError(message)
       logging.warning('Going on with changed data: %s', message)
@@ -333,37 +339,6 @@ class CachedReader:
       position = dataclasses.replace(position, ended=ended)
     self._made.clear()
     self._position = position
-
-  def _difference(self, state, own, differing, *, step: int) -> str:
-    return (
-        f'the saved data position is not one in {self._source}; what differs '
-        'is the fingerprint of:\n'
-        + ''.join(
-            f'  {_MEANINGS.get(key, key)}: saved {state.get(key) or "none"}, '
-            f'now {own[key] or "none"}\n'
-            for key in differing
-        )
-        + 'Expected the same, or rows would be lost and repeated. Restore '
-        'what has changed'
-        + (
-            f' (new rates and exclusions may begin at step {step + 1} or later)'
-            if 'changes' in differing
-            else ''
-        )
-        + ', or go on in the changed data: '
-        'data.CachedDatasetConfig.on_changed_data = "continue".'
-    )
-
-
-_MEANINGS = {
-    'caches': 'the records of the caches (CACHE_DIR)',
-    'order': 'their order (seed, shuffle, rates, window_tokens)',
-    'making': 'rows made of them (objective, lengths, packing, model)',
-    'changes': (
-        'what was changed at steps before (rates_from_step, exclude_from_step)'
-    ),
-    'seed': 'the seed itself',
-}
 
 
 def _no_rows(layout: model_rows.Layout) -> reader_protocol.Batch:

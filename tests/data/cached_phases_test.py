@@ -262,6 +262,44 @@ def test_whole_examples_may_join_a_run_of_tokens(two_texts, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ('before', 'after', 'words'),
+    [
+        (
+            {'rates': {'one': 3, 'two': 1}}, {'rates': {'one': 1, 'two': 4}},
+            ['saved: one 3, two 1; shuffled', 'now:   one 1, two 4; shuffled'],
+        ),
+        ({}, {'shuffle': False}, ['; shuffled', '; not shuffled']),
+        (
+            {}, {'task_feature_lengths': {'inputs': 64, 'targets': 32}},
+            ['inputs 512, targets 114', 'now:   encoder_decoder, packed, in'],
+        ),
+        (
+            {'changes': {2: {'two': 1}}}, {'changes': {2: {'one': 1}}},
+            ['saved: from step 2: two 1, f', 'now:   from step 2: one 1, f'],
+        ),
+        ({'rates': {'one': 1}}, {'rates': {'two': 1}}, [
+            'saved: one 150 records', 'now:   two 220 records',
+        ]),
+    ],
+)  # fmt: skip
+def test_what_a_resume_finds_changed_is_told_in_words_on_both_sides(
+    before, after, words, two_tasks
+):
+  reader = _pairs_reader(two_tasks, **before)
+  caches.batches(reader, 3)
+  state = json.loads(json.dumps(reader.state_dict()))
+  changed = _pairs_reader(two_tasks, **after)
+  with pytest.raises(ValueError, match='what differs:') as error:
+    changed.load_state_dict(state)
+  for each in words:
+    assert each in str(error.value)
+  del state['words']  # as older runs saved it
+  with pytest.raises(ValueError, match='saved: fingerprint'):
+    changed.load_state_dict(state)
+  _pairs_reader(two_tasks, **before).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
     ('changes', 'named'),
     [
         ({9: {'one': 1}, 4: {'two': 1}}, r'are \[9, 4\]: expected them to'),
