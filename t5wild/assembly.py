@@ -260,6 +260,7 @@ class _Session:
         on_step=self._after_step,
     )
     actions.watch, actions.rank_times = self._watch, self._rank_times
+    actions.on_stop = self._rewinds.tell_stop
     with (
         preemption.StopSignal() as stop_signal,
         contextlib.closing(profiler),

@@ -9,6 +9,7 @@ that a run killed at any moment passes over the same.
 from collections.abc import Mapping
 import dataclasses
 import json
+import math
 import os
 from typing import Any
 
@@ -106,6 +107,7 @@ class Rewinds:
     for made in self._made:
       reader.add_window(made.first_batch, made.last_batch)
     self._num_told = 0
+    self._has_told_stop = False
     self._positions: dict[int, Mapping[str, Any]] = {}
 
   def _check_reader(self) -> None:
@@ -205,7 +207,13 @@ class Rewinds:
     text += f'; {_DONE[finding.answer]}'
     self._tell(finding.kind, finding.step, finding.value, '', text)
     if finding.answer == answers_lib.STOP:
-      self._tell('stop', finding.step, finding.value, '', text)
+      self.tell_stop(finding.step, text, value=finding.value)
+
+  def tell_stop(self, step: int, text: str, *, value: float = math.nan) -> None:
+    """Puts on record, once, why the run stops by its own numbers."""
+    if not self._has_told_stop:
+      self._has_told_stop = True
+      self._tell('stop', step, value, '', text)
 
   def go_back(
       self,
@@ -290,7 +298,7 @@ class Rewinds:
 
   def _stop(self, finding: step_watch.Finding, why: str) -> None:
     error = step_watch.UnstableError(finding, why=why)
-    self._tell('stop', finding.step, finding.value, '', str(error))
+    self.tell_stop(finding.step, str(error), value=finding.value)
     raise error
 
   def _write(self) -> None:

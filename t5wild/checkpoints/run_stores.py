@@ -128,6 +128,11 @@ class RunStores:
       found = found or (later if manager is self.main else [])
     for mirror in self._mirrors:
       mirror.quarantine(step + 1, reason=reason)
+    if found and jax.process_index() == 0:
+      self._tell(
+          'quarantined', max(found),
+          f'checkpoints {found} are in quarantine: {reason}',
+      )  # fmt: skip
     return found
 
   def close(self) -> None:

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from t5wild import exit_codes
 from t5wild.launch import bounds as bounds_lib
 from t5wild.launch import councils
+from t5wild.launch import event_alerts
 from t5wild.launch import events as events_lib
 from t5wild.launch import failures
 from t5wild.launch import job as job_lib
@@ -94,6 +95,8 @@ class Supervisor:
           job, policy=policy, events=self._events, say=say
       )
     self._told_alive_at = self._began
+    self._event_alerts = event_alerts.EventAlerts(job.run_dir, away.notify)
+    self._tells_events = True  # of several hosts, one
 
   def run(self) -> int:
     """Runs until it is done or given up; returns the exit code."""
@@ -194,6 +197,7 @@ class Supervisor:
     """Starts all processes and returns when none is left."""
     seats = self._council.seats()
     self._attempt = seats.attempt
+    self._tells_events = seats.first == 0
     if seats.first == 0:
       self._events.add('attempt', self._attempt, unit='attempt')
     told = supervised.Supervised(
@@ -222,6 +226,8 @@ class Supervisor:
     finally:
       group.kill()
       group.close()
+      if self._tells_events:
+        self._event_alerts.look()
     signs = group.signs()
     # Where checkpoints go elsewhere, what an attempt began with tells of them.
     kept = self._job.run_dir.local_checkpoint_steps() or [
@@ -259,7 +265,9 @@ class Supervisor:
     return PASSED_ON[asked]
 
   def tell_alive(self, group: local_group.LocalGroup) -> None:
-    """Tells, now and then, how far the run is."""
+    """Tells what befell the run and, now and then, how far it is."""
+    if self._tells_events:
+      self._event_alerts.look()
     period = self._away.alive_seconds
     now = time.monotonic()
     if period is None or now - self._told_alive_at < period:

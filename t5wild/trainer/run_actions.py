@@ -56,6 +56,7 @@ class RunActions:
   Attributes:
     watch: Judges every step; None: nobody does.
     rank_times: Takes each interval; None: nobody does.
+    on_stop: Told step and reason before a run that has failed stops.
   """
 
   def __init__(
@@ -91,6 +92,7 @@ class RunActions:
     self._slow_data = slow_data.SlowData()
     self.watch: step_watch.StepWatch | None = None
     self.rank_times: rank_times_lib.RankTimes | None = None
+    self.on_stop: Callable[[int, str], object] = lambda step, why: None
     self._start()
 
   def _start(self) -> None:
@@ -274,9 +276,11 @@ class RunActions:
     return True
 
   def _fail(self, step: int, what: str) -> NoReturn:
-    raise finite.NotFiniteError(
+    error = finite.NotFiniteError(
         what, after_step=step, kept=self._saves.newest_step()
     )
+    self.on_stop(step, str(error))
+    raise error
 
 
 def named_metrics(

@@ -13,6 +13,7 @@ from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import goodput_report
 from t5wild.vitals import records
+from t5wild.vitals import stalls
 from t5wild.vitals import time_ledgers
 
 _EXIT = 'supervisor/exit/'
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] = ()) -> int:
     )
   report = goodput_report.make_report(
       attempts, causes=causes(run_dir), price_per_device_hour=price,
-      now=time.time(),
+      stalls=stalls.of_others(_events(run_dir)), now=time.time(),
   )  # fmt: skip
   print(goodput_report.as_text(report))  # noqa: T201 -- the product
   return exit_codes.DONE.code
@@ -55,11 +56,9 @@ def main(argv: Sequence[str] = ()) -> int:
 
 def causes(run_dir: run_dir_lib.RunDir) -> dict[str, int] | None:
   """Kinds of failures to their number; None where no supervisor told any."""
-  if not os.path.exists(run_dir.events_jsonl):
-    return None
   kinds = [
       record.name.removeprefix(_EXIT)
-      for record in records.read_records(run_dir.events_jsonl)
+      for record in _events(run_dir)
       if record.name.startswith(_EXIT)
   ]
   if not kinds:
@@ -67,6 +66,12 @@ def causes(run_dir: run_dir_lib.RunDir) -> dict[str, int] | None:
   return dict(
       collections.Counter(kind for kind in kinds if kind not in _ASKED_FOR)
   )
+
+
+def _events(run_dir: run_dir_lib.RunDir) -> list[records.Record]:
+  if not os.path.exists(run_dir.events_jsonl):
+    return []
+  return list(records.read_records(run_dir.events_jsonl))
 
 
 def _refuse(text: str) -> int:

@@ -12,8 +12,9 @@ from t5wild.vitals import time_ledgers
 LOST = 'lost_work'  # steps that a later attempt made again
 DOWN = 'down'  # between two attempts
 _ORDER = (
-    'step', LOST, goodput.HUNG, goodput.STALLED, DOWN, 'startup', 'init', 'restore',
-    'compile', 'data_wait', 'evaluate', 'save', 'log', 'finish', goodput.OTHER,
+    'step', LOST, goodput.HUNG, goodput.STALLED, DOWN, 'startup', 'init',
+    'restore', 'compile', 'data_wait', 'evaluate', 'save', 'log', 'finish',
+    goodput.OTHER,
 )  # fmt: skip
 _SECONDS_PER_HOUR = 3600.0
 # Books are written each second; so old, their process is gone.
@@ -61,6 +62,7 @@ def make_report(
     *,
     causes: Mapping[str, int] | None = None,
     price_per_device_hour: float | None = None,
+    stalls: Sequence[tuple[float, float]] = (),
     now: float | None = None,
 ) -> Report:
   """Adds up the attempts of a run.
@@ -70,6 +72,8 @@ def make_report(
     causes: kinds of failures, from the supervisor's events; None without one.
       Attempts that no supervisor started are judged by their books.
     price_per_device_hour: None takes what the newest attempt was told.
+    stalls: from when to when another process stood still, in wall clock; all
+      others waited for it in their steps.
     now: wall clock, by which the newest attempt goes on still or was killed;
       None: it goes on, if its books say of no end.
   """
@@ -82,8 +86,8 @@ def make_report(
 
   useful = _useful_steps(attempts)
   for attempt, kept in zip(attempts, useful, strict=True):
-    made = attempt.step - attempt.first_step
-    for kind, amount in attempt.seconds.items():
+    made = attempt.made_steps
+    for kind, amount in _seconds(attempt, stalls).items():
       if kind == 'step' and made:
         book(LOST, amount * (made - kept) / made, attempt.num_devices)
         amount *= kept / made
@@ -110,12 +114,28 @@ def make_report(
           for attempt, has_failed in zip(attempts, failed, strict=True)
       ),
       num_failures=_num_failures(attempts, failed, causes),
-      lost_steps=sum(a.step - a.first_step for a in attempts) - sum(useful),
+      lost_steps=sum(a.made_steps for a in attempts) - sum(useful),
       steps=next((a.step for a in reversed(attempts) if a.step), 0),
       up_seconds=sum(sum(a.seconds.values()) for a in attempts),
       recovery_seconds=recovery,
       price_per_device_hour=price_per_device_hour,
   )
+
+
+def _seconds(
+    attempt: time_ledgers.Attempt, stalls: Sequence[tuple[float, float]]
+) -> dict[str, float]:
+  """An attempt's books, less what its steps waited for who stood still."""
+  seconds = dict(attempt.seconds)
+  waited = sum(
+      max(0.0, min(end, attempt.end) - max(start, attempt.start))
+      for start, end in stalls
+  )
+  waited = min(waited, seconds.get('step', 0.0))
+  if waited:
+    seconds['step'] -= waited
+    seconds[goodput.STALLED] = seconds.get(goodput.STALLED, 0.0) + waited
+  return seconds
 
 
 def _has_failed(attempt: time_ledgers.Attempt) -> bool:
@@ -143,10 +163,10 @@ def _useful_steps(attempts: Sequence[time_ledgers.Attempt]) -> list[int]:
   until = None
   for attempt in reversed(attempts):
     end = attempt.step if until is None else min(attempt.step, until)
-    useful.append(max(0, end - attempt.first_step))
+    useful.append(max(0, end - attempt.lowest_step))
     # One that made none has none again, and may not know where it began.
-    if attempt.step > attempt.first_step:
-      first = attempt.first_step
+    if attempt.made_steps:
+      first = attempt.lowest_step
       until = first if until is None else min(until, first)
   return useful[::-1]
 

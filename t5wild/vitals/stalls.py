@@ -6,12 +6,14 @@ Who is stopped cannot look at a clock. A thread that wakes far too late, in a
 process that used no processor meanwhile, has been.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import time
 
 from t5wild.vitals import goodput
+from t5wild.vitals import records as records_lib
 
+EVENT = 'watchdog/stalled'
 # A poll so late was not merely waiting for its turn.
 LATE_SECONDS = 5.0
 # Of the time that passed: a long call that holds Python's lock uses more.
@@ -99,3 +101,37 @@ class Stalls:
     if stalled:
       found[goodput.STALLED] = stalled
     return found
+
+
+def of_others(
+    events: Iterable[records_lib.Record],
+) -> list[tuple[float, float]]:
+  """When processes other than 0 stood still, and it did not; in wall clock.
+
+  Process 0 keeps the books and has its own stalls in them already.
+  """
+  found = sorted(
+      (event.seconds - event.value, event.seconds, event.host)
+      for event in events
+      if event.name == EVENT
+  )
+  own = [(start, end) for start, end, host in found if host == 0]
+  free: list[tuple[float, float]] = []
+  for start, end, host in found:
+    if host != 0:
+      start = max(start, free[-1][1]) if free else start
+      free += _without(start, end, own)
+  return free
+
+
+def _without(
+    start: float, end: float, taken: Iterable[tuple[float, float]]
+) -> list[tuple[float, float]]:
+  """What is left of a stretch of time; `taken` is in order."""
+  left = []
+  for begin, until in taken:
+    if begin > start:
+      left.append((start, min(begin, end)))
+    start = max(start, until)
+  left.append((start, end))
+  return [(a, b) for a, b in left if b > a]

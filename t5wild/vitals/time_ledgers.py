@@ -44,6 +44,8 @@ class Attempt:
     price_per_device_hour: None where it was not told.
     number: of the supervisor's attempt; 0 without a supervisor.
     ended: how, e.g. `DONE`; None where it goes on, or was killed.
+    rewound_steps: steps that it took back itself, all rewinds together.
+    rewound_to: the lowest step that it went back to; None without a rewind.
   """
 
   start: float
@@ -55,6 +57,20 @@ class Attempt:
   price_per_device_hour: float | None = None
   number: int = 0
   ended: str | None = None
+  rewound_steps: int = 0
+  rewound_to: int | None = None
+
+  @property
+  def made_steps(self) -> int:
+    """Steps that it made, those made again included."""
+    return self.step - self.first_step + self.rewound_steps
+
+  @property
+  def lowest_step(self) -> int:
+    """Updates in the oldest state that it trained from."""
+    if self.rewound_to is None:
+      return self.first_step
+    return min(self.first_step, self.rewound_to)
 
 
 def open_ledger() -> goodput.Ledger:
@@ -109,6 +125,7 @@ class Books:
       step: int,
       hung: tuple[str, float] = ('', 0.0),
       ended: str | None = None,
+      rewound: tuple[int, int] | None = None,
   ) -> None:
     """Replaces the file.
 
@@ -118,6 +135,7 @@ class Books:
       step: updates now.
       hung: a kind, and how much of it was waiting for nothing.
       ended: how the attempt ended; None while it goes on.
+      rewound: steps that were taken back, and the lowest it went back to.
 
     Raises:
       OSError: it cannot be written.
@@ -138,6 +156,8 @@ class Books:
         'first_step': float(first_step),
         'step': float(step),
     }
+    if rewound is not None:
+      rows['rewound_steps'], rows['rewound_to'] = map(float, rewound)
     lines = [
         records.to_line(records.Record(step, now, 0, f'attempt/{name}', value))
         for name, value in rows.items()
@@ -181,11 +201,17 @@ def read(path: str | os.PathLike[str]) -> Attempt | None:
         step=int(facts.pop('step')),
         num_devices=int(facts.pop('num_devices')),
         number=int(facts.pop('number')),
+        rewound_steps=int(facts.pop('rewound_steps', 0)),
+        rewound_to=_step_or_none(facts.pop('rewound_to', None)),
         ended=ended,
         **facts,
     )
   except (KeyError, TypeError):
     return None
+
+
+def _step_or_none(told: float | None) -> int | None:
+  return None if told is None else int(told)
 
 
 def read_all(run_dir: run_dir_lib.RunDir) -> list[Attempt]:

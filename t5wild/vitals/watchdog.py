@@ -99,6 +99,7 @@ class Watchdog:
         maxlen=_NUM_DURATIONS
     )
     self._step = self._first_step = 0
+    self._rewound: tuple[int, int] | None = None
     self._ended: str | None = None
     self._is_measuring = False  # the first step begins before the loop does
     self._beat_at = self._seen_at = time.monotonic()
@@ -165,7 +166,14 @@ class Watchdog:
       self._durations.append(now - self._beat_at)
     self._is_measuring = True
     self._beat_at = now
+    if step <= self._step:
+      self._note_rewind(step - 1)
     self._step = step
+
+  def _note_rewind(self, step: int) -> None:
+    """The loop goes on after an earlier step: what came since was in vain."""
+    steps, lowest = self._rewound or (0, step)
+    self._rewound = steps + self._step - step, min(lowest, step)
 
   def _watch(self) -> None:
     """Decides; waits for nothing but time."""
@@ -249,6 +257,7 @@ class Watchdog:
           first_step=self._first_step, step=self._step,
           hung=(heartbeat.phase, heartbeat.phase_seconds * self._hangs),
           ended=time_ledgers.HUNG if self._hangs else self._ended,
+          rewound=self._rewound,
       )  # fmt: skip
       self._writes = True
     except OSError as error:

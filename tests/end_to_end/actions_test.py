@@ -51,6 +51,13 @@ def test_a_nan_ends_the_run_says_where_and_spares_the_good_checkpoint(tmp_path):
   assert 'train/loss is nan at step 3 (TerminateOnNanAction' in log
   assert 'checkpoint_0 is the newest with finite parameters' in log
   assert _checkpoints(folder) == ['checkpoint_0']
+  # No supervisor was there to put it on record.
+  (stop,) = [
+      event
+      for event in records.read_records(folder / 'events.jsonl')
+      if event.name == 'vitals/stop'
+  ]
+  assert 'train/loss is nan at step 3' in stop.text
 
 
 def test_two_processes_end_together_and_keep_what_is_finite(tmp_path):

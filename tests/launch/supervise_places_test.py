@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The supervisor leaves places out, and stops before SLURM's time is up."""
 
+import contextlib
+import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -78,6 +82,33 @@ def test_before_slurms_time_is_up_the_run_is_stopped_in_good_order(
   assert _supervise(tmp_path, script, '--stop_seconds=1') == 75
   assert time.monotonic() - began < 5
   assert 'wall time is nearly up' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('is_told', [True, False])
+def test_a_job_that_does_not_know_its_end_has_saved_nothing_when_it_comes(
+    is_told, tmp_path, monkeypatch
+):
+  """SLURM ends a job by killing all that is left of it."""
+  end = time.time() + 6
+  if is_told:
+    monkeypatch.setenv('SLURM_JOB_END_TIME', str(int(end)))
+  saved = tmp_path / 'saved'
+  job = subprocess.Popen(
+      [
+          sys.executable, '-m', 't5wild.cli', 'supervise', *_QUICK,
+          '--stop_seconds=1', f'--run_dir={tmp_path / "run"}', '--', 'bash',
+          '-c', f'echo $$ > {tmp_path}/pid; trap "touch {saved}; exit 75" TERM;'
+          ' sleep 60 & wait',
+      ],
+      stderr=subprocess.DEVNULL,
+  )  # fmt: skip
+  while time.time() < end and job.poll() is None:
+    time.sleep(0.05)
+  job.kill()
+  with contextlib.suppress(ProcessLookupError):
+    os.killpg(int((tmp_path / 'pid').read_text()), signal.SIGKILL)
+  job.wait()
+  assert saved.exists() == is_told
 
 
 @pytest.mark.parametrize('end', ['soon', '', '12'])

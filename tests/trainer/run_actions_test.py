@@ -160,7 +160,10 @@ def test_a_failure_found_by_an_evaluation_says_so():
       [],
   )
   actions._evaluators = {MODES.TRAIN_EVAL: _Fixed({'loss': float('nan')})}
+  told = []
+  actions.on_stop = lambda step, why: told.append((step, why))
   with pytest.raises(
       finite.NotFiniteError, match='loss of task is nan.*after step 6'
-  ):
+  ) as raised:
     actions.evaluate(6)
+  assert told == [(6, str(raised.value))]

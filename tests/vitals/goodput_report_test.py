@@ -15,13 +15,13 @@ from t5wild.vitals import time_ledgers
 
 def _attempt(
     start, first_step, step, *, step_seconds=100.0, ended=None, number=0,
-    **seconds,
+    rewound_steps=0, rewound_to=None, **seconds,
 ):
   kinds = {'step': step_seconds, **seconds}
   return time_ledgers.Attempt(
       start=start, end=start + sum(kinds.values()), seconds=kinds,
       first_step=first_step, step=step, num_devices=2, ended=ended,
-      number=number,
+      number=number, rewound_steps=rewound_steps, rewound_to=rewound_to,
   )  # fmt: skip
 
 
@@ -45,6 +45,39 @@ def test_going_back_twice_loses_what_both_had_made_beyond():
   # Kept: 0-4 of the first, none of the second, all of the third.
   assert report.lost_steps == 6 + 4
   assert report.seconds['lost_work'] == pytest.approx(60 + 100)
+
+
+def test_steps_that_a_rewind_took_back_are_lost_work():
+  # To 100, back to 60, on to 120: 160 steps made, 120 of use.
+  report = goodput_report.make_report([
+      _attempt(0, 0, 120, step_seconds=160.0, rewound_steps=40, rewound_to=60)
+  ])
+  assert report.seconds['lost_work'] == pytest.approx(40)
+  assert report.seconds['step'] == pytest.approx(120)
+  assert report.lost_steps == 40
+
+
+def test_a_rewind_below_its_start_loses_what_an_attempt_before_had_made():
+  # 80, then from there to 100, back to 60, on to 120.
+  report = goodput_report.make_report([
+      _attempt(0, 0, 80, step_seconds=80.0),
+      _attempt(
+          80, 80, 120, step_seconds=80.0, rewound_steps=40, rewound_to=60
+      ),
+  ])  # fmt: skip
+  assert report.lost_steps == 20 + 20
+  assert report.seconds['lost_work'] == pytest.approx(20 + 20)
+  assert report.seconds['step'] == pytest.approx(120)
+
+
+def test_steps_that_waited_for_who_stood_still_are_booked_as_stalled():
+  report = goodput_report.make_report(
+      [_attempt(0, 0, 10, save=5.0), _attempt(200, 10, 20)],
+      stalls=[(30, 70), (190, 230), (500, 600)],
+  )
+  assert report.seconds['stalled'] == pytest.approx(40 + 30)
+  assert report.seconds['step'] == pytest.approx(200 - 70)
+  assert 'stalled' in goodput_report.as_text(report)
 
 
 @given(

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from t5wild.vitals import goodput
+from t5wild.vitals import records
 from t5wild.vitals import stalls as stalls_lib
 
 
@@ -88,3 +89,14 @@ def test_stalls_add_up(clocks, ledger):
 def test_the_clock_counts_suspended_time_where_the_system_can():
   if hasattr(time, 'CLOCK_BOOTTIME'):
     assert stalls_lib._CLOCK == time.CLOCK_BOOTTIME
+
+
+def test_what_others_stood_still_is_counted_once_and_not_what_0_did_too():
+  def event(host, start, end, name=stalls_lib.EVENT):
+    return records.Record(1, end, host, name, end - start, 'seconds', 'why')
+
+  found = stalls_lib.of_others([
+      event(1, 10, 20), event(2, 15, 30), event(0, 25, 40), event(1, 25, 50),
+      event(3, 60, 70, name='watchdog/hang'),
+  ])  # fmt: skip
+  assert found == [(10, 20), (20, 25), (40, 50)]

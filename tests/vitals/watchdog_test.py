@@ -237,6 +237,17 @@ def test_the_last_sign_tells_the_last_step(tmp_path):
   assert (books.first_step, books.step) == (40, 41)
 
 
+def test_steps_that_are_made_again_are_in_the_books(tmp_path):
+  watched = _Watched(tmp_path)
+  watched.watchdog.begin(10)
+  with watched.watchdog:
+    for step in (11, 12, 13, 9, 10, 11, 10):  # back to 8, and to 9
+      watched.watchdog.beat(step)
+  (books,) = time_ledgers.read_all(watched.run_dir)
+  assert (books.rewound_steps, books.rewound_to) == (5 + 2, 8)
+  assert books.made_steps == 7 and books.lowest_step == 8
+
+
 def test_a_run_without_a_folder_yet_is_left_without(tmp_path):
   watched = _Watched(tmp_path / 'run')
   with watched.watchdog:
