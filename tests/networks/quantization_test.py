@@ -6,7 +6,9 @@ The reference is numpy's, in float64, with the roundings of `ml_dtypes`.
 """
 
 import functools
+import pathlib
 import re
+import sys
 
 from flax import traverse_util
 import jax
@@ -18,6 +20,13 @@ import pytest
 from t5wild.networks import quantization
 from t5wild.networks import transformer
 from tests.networks import decoders
+from tests.networks import sharding_test
+
+_TOOLS = str(pathlib.Path(__file__).resolve().parents[2] / 'tools')
+sys.path.insert(0, _TOOLS)
+from benchmarks import run_quantization  # noqa: E402 (after the path is set)
+
+sys.path.remove(_TOOLS)
 
 LARGEST = {
     ml_dtypes.float8_e4m3fn: 448.0, ml_dtypes.float8_e5m2: 57344.0,
@@ -240,3 +249,50 @@ def test_a_quantization_that_can_not_be_is_refused_when_built(
     make_network(**changes)
   for message in messages:
     assert message in str(caught.value)
+
+
+@pytest.mark.slow
+def test_losses_with_8_bit_products_stay_by_those_of_bfloat16():
+  losses = {
+      name: run_quantization.train(
+          run_quantization.Workload(num_layers=1, quantization=name),
+          num_steps=60,
+      )
+      for name in (None, *quantization.FORMATS)
+  }
+  plain = np.mean(losses[None][-10:])
+  assert plain < losses[None][0] - 2.0  # it has learnt
+  for number_format in quantization.FORMATS:
+    assert losses[number_format] != losses[None]
+    # 300 steps of two layers end within 0.2 % (docs/scale.md).
+    np.testing.assert_allclose(
+        np.mean(losses[number_format][-10:]), plain, rtol=0.01
+    )
+
+
+@pytest.mark.slow
+def test_remat_and_mesh_change_gradients_by_roundings_alone():
+  plain = make_network(**FP8, scan_layers=True)
+  network = transformer.Transformer(
+      plain.config.replace(remat_policy='minimal')
+  )
+  compiled, (params, _) = sharding_test.compile_step(
+      network, sharding_test.make_mesh(2, 2, 2), sharding_test.FULLY_SHARDED
+  )
+  batch = sharding_test.make_batch(network)
+  loss, gradients = compiled(params, batch)
+  expected_loss, expected = jax.jit(
+      jax.value_and_grad(
+          lambda p: sharding_test.loss_fn(p, batch, plain)
+      ),
+      compiler_options=decoders.QUICK,
+  )(sharding_test.init(plain)['params'])
+  # Sums in another order: of some numbers the nearest step is another.
+  np.testing.assert_allclose(loss, expected_loss, rtol=2e-3)
+  jax.tree.map(
+      lambda a, b: np.testing.assert_array_less(
+          np.linalg.norm(a - b), 0.05 * np.linalg.norm(b)
+      ),
+      jax.device_get(gradients),
+      jax.device_get(expected),
+  )

@@ -13,6 +13,7 @@ _COMMANDS = {
     'step': 'a training step of t5wild against the tuned plain-JAX reference',
     'loop': 'the whole training loop against the bare step',
     'memory': 'peak memory of the process and temporaries of the step',
+    'quantization': 'losses with FP8 and int8 beside those with bfloat16',
     'remat': 'time and temporary memory of each remat policy',
     'start': 'process start to the first finished step, cache cold and warm',
     'checkpoint': 'saving and restoring a state of 2 GB',
