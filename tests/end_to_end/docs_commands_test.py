@@ -23,10 +23,7 @@ _NOT_RUN = {
     't5wild plan': 'the same',
     'sbatch': 'needs SLURM; slurm_test and the array job of sweeps run it',
     't5wild ladder': 'minutes long; tests/experiments climb a small one',
-    't5wild sweep': 'minutes long; tests/experiments run a small one',
     'tools/make_scaling_table.py': 'needs the compilers',
-    'sources/': "the reader's own data sets; tests/data reads each kind",
-    '/data/wikitext': 'the same',
     '...': 'a pattern, not a command; tests/faults runs such',
 }
 # The quickstart's run and my_run.gin's, under the names that pages call them.
@@ -42,7 +39,10 @@ _OURS = {
         'diff A B': 'diff runs/a/checkpoint_4 runs/next/checkpoint_4',
     },
     'evaluation.md': {'1000,2000': '0,4'},
-    'data.md': {'--step=1234': '--step=2', '--document=web:3:4711': '--step=3'},
+    'data.md': {
+        '/data/wikitext': 'wikitext',
+        '--step=1234': '--step=2', '--document=web:3:4711': '--step=3',
+    },
 }
 _PAGES = [
     docs_sandbox.ROOT / 'README.md',

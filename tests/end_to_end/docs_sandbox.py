@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder in which the docs' commands run as they stand, only smaller."""
 
+import json
 import os
 import pathlib
 import re
@@ -26,14 +27,26 @@ if line.startswith('quickstart'):
   if '--steps' not in line:
     arguments += ['--steps', '{steps}']
   arguments += ['--text', 'my_texts']
-elif arguments[0] == 'cache':
+elif arguments[0] == 'cache' or line.startswith('data inspect --gin_file'):
   arguments += ['--gin.TEXT=my_texts']
+elif arguments[0] == 'sweep':
+  arguments += [
+      "--gin.sweep.Sweep.values={{'adafactor.Adafactor.beta1': [None]}}",
+      "--gin.sweep.Sweep.bindings={{'TRAIN_STEPS': 2, 'TEXT': 'my_texts', "
+      "'local_text.text_task.name': 'python_stdlib', "
+      "'train_script.train.eval_period': 2}}",
+  ]
 elif arguments[0] == 'train' or '--run_mode=train' in line:
   given = re.findall(r'TRAIN_STEPS=(\\d+)', line)
   if not given or int(given[-1]) > 100:
     steps = {steps} + 2 * ('finetune' in line)
     arguments += ['--gin.TRAIN_STEPS=%d' % steps]
-  if re.search('recipes/(quickstart|.*_text|comparison)[.]gin', line):
+  if 'finetune_function' in line and 'INITIAL' not in line:
+    path = 't5wild_quickstart/checkpoint_{steps}'
+    arguments += ['--gin.INITIAL_CHECKPOINT_PATH=' + path]
+  if 'sources/' not in line and re.search(
+      'recipes/(quickstart|.*_text|comparison)[.]gin', line
+  ):
     arguments += ['--gin.TEXT=my_texts']
 os.execv({python!r}, [{python!r}, '-m', 't5wild.cli', *arguments])
 '''
@@ -61,6 +74,12 @@ TRAIN_STEPS = 2
 DROPOUT_RATE = 0.0
 BATCH_SIZE = 8
 '''
+_MY_TASKS = '''
+from t5wild.tasks import local_text
+
+local_text.add_local_text_task('my_task', 'my_texts', held_out_fraction=0.2)
+'''
+_PAIR = {'question': 'What is it?', 'context': 'A text.', 'answer': 'a text'}
 # What the docs name as the reader's own.
 _FILES = {
     'prompts.txt': 'import <extra_id_0>\n',
@@ -72,6 +91,10 @@ _FILES = {
         '%TEXT', "'my_texts'"
     ),
     'my_project/my_models.py': 'from t5x import models\n',
+    'my_project/tasks.py': _MY_TASKS,
+    'my_pairs.jsonl': f'{json.dumps(_PAIR)}\n' * 40,
+    'my_pairs/a.jsonl': f'{json.dumps(_PAIR)}\n' * 40,
+    'wikitext/train.jsonl': '{"text": "A text about something."}\n' * 200,
 }
 _GIN_FILE = re.compile(r'`(\w+\.gin)`[^`]*```gin\n(.*?)^```$',
                        re.DOTALL | re.MULTILINE)
@@ -110,6 +133,16 @@ def _code(page):
   return found
 
 
+def _make_vocabulary(path: pathlib.Path, texts: pathlib.Path) -> None:
+  import sentencepiece
+
+  sentencepiece.SentencePieceTrainer.train(
+      input=','.join(map(str, sorted(texts.iterdir()))),
+      model_prefix=str(path.with_suffix('')), vocab_size=200, pad_id=0,
+      eos_id=1, unk_id=2, bos_id=-1, minloglevel=2,
+  )  # fmt: skip
+
+
 def make(folder: pathlib.Path) -> None:
   """Fills a folder with what the docs take for granted."""
   bin_folder = folder / 'bin'
@@ -124,6 +157,7 @@ def make(folder: pathlib.Path) -> None:
   for path in sorted(library.glob('*.py'))[:16]:
     text = path.read_text(encoding='utf-8', errors='replace')[:2000]
     (texts / f'{path.stem}.txt').write_text(text, encoding='utf-8')
+  _make_vocabulary(folder / 'v.model', texts)
   for name, text in _FILES.items():
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(text, encoding='utf-8')
