@@ -36,6 +36,7 @@ class StepShape:
     activations_are_2d: whether the embed axis of activations is split over
       `model`.
     attention_is_fused: no array of [batch, heads, queries, keys] in memory.
+    attention_features: that fused kernels add to each head.
     dropout: whether there is any.
     scan_layers: layers are one loop.
   """
@@ -51,6 +52,7 @@ class StepShape:
   parameters_are_sharded: bool = False
   activations_are_2d: bool = False
   attention_is_fused: bool = False
+  attention_features: int = 0
   dropout: bool = False
   scan_layers: bool = True
 
@@ -180,7 +182,8 @@ class _Layer:
     averaged = (1 + self._has_cross) * self._tokens * self._joined
     gated = self._tokens * self._mlp
     numbers = self._products() + normed + averaged + gated
-    total = width * (numbers + self._pairs_in_memory())
+    numbers += self._of_fused_kernels() + self._pairs_in_memory()
+    total = width * numbers
     if self._step.dropout:
       total += _MASK * blocks * self._tokens * self._wide
     return total
@@ -190,6 +193,28 @@ class _Layer:
     if self._step.axis('sequence') == 1:
       return 0.0
     return self._step.activation_bytes * self._gathered_keys()
+
+  def _of_fused_kernels(self) -> float:
+    """Numbers that fused kernels keep beside queries, keys and values.
+
+    Their outputs, and all of it padded by what they add to each head.
+    """
+    if not self._step.attention_is_fused:
+      return 0.0
+    shape = self._step.model
+    kv = self._joined * (shape.num_kv_heads or shape.num_heads)
+    kv /= shape.num_heads
+    averaged = (1 + self._has_cross) * self._tokens * self._joined
+    keys = 2 * kv * (self._tokens + self._has_cross * self._keys)
+    padding = self._step.attention_features / shape.head_dim
+    return averaged + padding * (2 * averaged + keys)
+
+  def _of_norms(self) -> float:
+    """Bytes that norms keep: their inputs and outputs, in float32."""
+    if self._step.activation_bytes == _FLOAT32:
+      return 0.0
+    blocks = 2 + self._has_cross
+    return 2 * _FLOAT32 * blocks * self._tokens * self._wide
 
   def all_arrays(self) -> float:
     """Bytes of all arrays that a forward pass makes."""
@@ -204,7 +229,7 @@ class _Layer:
       return inputs
     if policy == 'minimal':
       return inputs + width * self._products()
-    return inputs + self._everything()
+    return inputs + self._everything() + self._of_norms()
 
   def working(self) -> float:
     """The most that is alive while its gradient is made."""

@@ -51,6 +51,8 @@ def step_shape_of(facts: Mapping[str, Any]) -> memory.StepShape | None:
       remat_policy=facts['remat_policy'] or 'none',
       num_microbatches=facts['num_microbatches'],
       activation_bytes=width,
+      attention_is_fused=facts.get('attention_features') is not None,
+      attention_features=facts.get('attention_features') or 0,
       # By what they take: rules may be a user's own.
       parameters_are_sharded=(
           mesh['data'] > 1

@@ -13,6 +13,7 @@ import json
 import pathlib
 from typing import Any
 
+from t5wild.planner import kernels
 from t5wild.planner import memory
 from t5wild.planner import remedies
 from t5wild.planner import search
@@ -22,7 +23,8 @@ from t5wild.planner import topologies
 _GIB = 2**30
 _HEADS = (
     'model', 'machine', 'fits', 'GiB, compiled', 'GiB, predicted',
-    'most of what is sent', 's a step, planned', 'MFU, planned', 'compiled in',
+    'attention', 'most of what is sent', 's a step, planned', 'MFU, planned',
+    'compiled in',
 )  # fmt: skip
 
 
@@ -62,15 +64,15 @@ def cells(
         for one in map(_read, sorted(of_model.glob('*.json')))
     }
     for name in names if written else ():
-      nearest = written.get(name) or next(iter(written.values()))
       topology = topologies.parse(name)
+      nearest = written.get(name) or _nearest(written, topology)
       is_compiled = name in written
       found.append(Cell(
           model=of_model.name,
           topology=topology,
           facts=nearest['recipe'] if is_compiled else moved(
               nearest['recipe'], topology.num_devices
-          ),
+          ) | _attention_on(nearest, topology),
           program=nearest['programs']['train'] if is_compiled else None,
       ))  # fmt: skip
   if not found:
@@ -81,6 +83,27 @@ def cells(
         f'{folder}/MODEL first.'
     )
   return found
+
+
+def _nearest(
+    written: Mapping[str, Any], topology: topologies.Topology
+) -> Any:
+  """A compiled cell of that platform, or any."""
+  alike = [
+      one
+      for name, one in written.items()
+      if topologies.parse(name).platform == topology.platform
+  ]
+  return (alike or list(written.values()))[0]
+
+
+def _attention_on(
+    one: Mapping[str, Any], topology: topologies.Topology
+) -> dict[str, Any]:
+  """Where a cell is moved to other devices: their kernels are not known."""
+  if topologies.parse(one['topology']).platform == topology.platform:
+    return {}
+  return {'attention_features': None}
 
 
 def _read(path: pathlib.Path) -> Any:
@@ -161,9 +184,14 @@ def _compiled(cell: Cell, predicted: float) -> list[str]:
     fits = 'yes' if predicted * search.MARGIN <= limit else (
         'unsure' if predicted <= limit else 'no'
     )
-    return [fits, '', f'{predicted / _GIB:.1f}', _gathered(cell.facts)]
+    is_fused = cell.facts.get('attention_features') is not None
+    return [
+        fits, '', f'{predicted / _GIB:.1f}', 'fused' if is_fused else 'xla',
+        _gathered(cell.facts),
+    ]  # fmt: skip
   peak = cell.program['peak_bytes']
   sent = cell.program.get('collectives') or []
+  kernel = cell.program['kernels']['attention_forward']
   most = ''
   if sent:
     axes = ' x '.join(sent[0]['axes'])
@@ -172,5 +200,6 @@ def _compiled(cell: Cell, predicted: float) -> list[str]:
       'yes' if cell.program['fits'] else 'no',
       f'{peak / _GIB:.1f}' if peak else '',
       f'{predicted / _GIB:.1f}',
+      'xla' if kernel == kernels.NO_KERNEL else 'fused',
       most,
   ]

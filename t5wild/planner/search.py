@@ -181,6 +181,8 @@ def _candidate(
       remat_policy=policy,
       num_microbatches=parts,
       activation_bytes=ACTIVATION_BYTES[dtype],
+      # No kernel is for float32.
+      attention_is_fused=given.attention_is_fused and dtype != 'float32',
       parameters_are_sharded=split.parameter_dims == 2,
       activations_are_2d=split.activation_dims == 2,
   )

@@ -30,7 +30,9 @@ from t5wild.planner import memory
 from t5wild.planner import topologies
 
 # Of each two the best case comes first.
-PRODUCT_SHARE = {'gpu': (0.72, 0.45), 'tpu': (0.80, 0.50)}
+PRODUCT_SHARE = {
+    'gpu': (0.72, 0.45), 'tpu': (0.80, 0.50), 'cpu': (1.0, 0.6)
+}  # fmt: skip
 MEMORY_SHARE = (0.9, 0.6)
 LINK_SHARE = (0.85, 0.5)
 PASSES = (3, 6)  # write, read, and once more for the gradient; unfused: twice

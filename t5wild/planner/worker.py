@@ -29,6 +29,7 @@ from t5wild import exit_codes
 from t5wild.partitioning import devices as devices_lib
 from t5wild.partitioning import fast_domains
 from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.planner import attention
 from t5wild.planner import collectives
 from t5wild.planner import described
 from t5wild.planner import for_topology
@@ -126,7 +127,7 @@ def describe_splits(
         recipe,
         partitioner=partitioner_lib.PjitPartitioner(mesh_shape={'data': 1}),
     )
-    facts = describe(whole)
+    facts = describe(whole, platform=topology.platform)
     state = whole.states.global_train_state_shape
   if 'shape' not in facts:
     raise ValueError(
@@ -154,15 +155,24 @@ def describe_splits(
   return {'recipe': facts, 'splits': sizes}
 
 
-def describe(recipe: recipe_lib.Recipe) -> dict[str, Any]:
-  """What follows from the recipe before anything is compiled."""
+def describe(
+    recipe: recipe_lib.Recipe, *, platform: str | None = None
+) -> dict[str, Any]:
+  """What follows from the recipe before anything is compiled.
+
+  Args:
+    recipe: what.
+    platform: of the devices it is for; None: those of its mesh.
+  """
+  devices = recipe.partitioner.mesh.devices
+  platform = platform or devices.flat[0].platform
   info = model_info.describe(recipe.states, recipe.partitioner)
   shapes = {name: list(x.shape) for name, x in recipe.batch.items()}
   config = getattr(getattr(recipe.model, 'module', None), 'config', None)
   facts = {
       'mesh': dict(info.mesh),
       'crossing_axes': fast_domains.crossing_axes(
-          recipe.partitioner.mesh.devices, axes=list(info.mesh)
+          devices, axes=list(info.mesh)
       ),
       'num_parameters': info.num_parameters,
       'bytes_by_kind': info.bytes_by_kind(),
@@ -180,6 +190,9 @@ def describe(recipe: recipe_lib.Recipe) -> dict[str, Any]:
   if cost is not None:
     facts['model_flops'] = cost.flops_per_step
     facts['shape'] = vars(formulas.model_shape_of(config))
+    facts['attention_features'] = attention.fused_features(
+        config, shapes, platform
+    )
   return facts
 
 

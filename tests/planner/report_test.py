@@ -84,7 +84,7 @@ _WHOLE = 'byt5/xxl@h100:32x8'
 
 
 @pytest.mark.parametrize('name', [n for n in _BY_NAME if n != _WHOLE])
-def test_predicted_memory_is_within_25_percent_of_the_compilers(name):
+def test_predicted_memory_is_within_25_percent_with_fused_attention_10(name):
   cell = _BY_NAME[name]
   sizes = cell['recipe']['bytes_by_kind']
   predicted = memory.estimate(
@@ -94,7 +94,8 @@ def test_predicted_memory_is_within_25_percent_of_the_compilers(name):
   ).peak
   program = cell['program']
   found = (program['memory'] or {}).get('peak') or program['needed_bytes']
-  assert predicted == pytest.approx(found, rel=0.25)
+  is_fused = 'fmha' in program['kernels']['attention_forward']
+  assert predicted == pytest.approx(found, rel=0.1 if is_fused else 0.25)
 
 
 def test_files_hold_the_verdict_and_a_picture(tmp_path):

@@ -22,6 +22,7 @@ _COMMANDS = {
     'decode': 'tokens decoded per CPU-second: greedy, beam search, top-k',
     'prefill': "a decoder's prefill against its forward pass in training",
     'infer': 'inference from text to text against bare decoding',
+    'predict': "steps on this CPU beside the planner's arithmetic",
     'vitals': 'what watching costs a step: CPU of the host, FLOPs, time',
     'scale': 'T5 1.1 XXL compiled for 256 virtual CPU devices',
     'peers': 'T5X and Hugging Face T5, where they are installed',
