@@ -18,6 +18,7 @@ EVENT = 'watchdog/stalled'
 LATE_SECONDS = 5.0
 # Of the time that passed: a long call that holds Python's lock uses more.
 _IDLE_SHARE = 0.1
+_THREADS = ('self', 'thread-self')  # the main one, and who asks
 # Counts while the machine is suspended, and no change of the date does.
 _CLOCK = getattr(time, 'CLOCK_BOOTTIME', time.CLOCK_MONOTONIC)
 
@@ -29,23 +30,27 @@ class Stall:
   Attributes:
     seconds: how long.
     suspended_seconds: part of it in which the machine was suspended.
+    queued_seconds: part of it in which a thread was ready and got no processor.
     kind: what the ledger had booked it as.
     ended_at: wall clock at its end, seconds since 1970.
   """
 
   seconds: float
   suspended_seconds: float
+  queued_seconds: float
   kind: str
   ended_at: float
 
   def __str__(self) -> str:
     """One line for a person."""
     what = (
-        'its machine was suspended'
-        if self.suspended_seconds > self.seconds / 2
-        else 'it was stopped from outside (SIGSTOP, Ctrl-Z, a frozen '
-        'container or virtual machine), or was given no processor'
+        'it was stopped from outside (SIGSTOP, Ctrl-Z, a frozen container or '
+        "virtual machine), or waited in one call that holds Python's lock"
     )
+    if self.suspended_seconds > self.seconds / 2:
+      what = 'its machine was suspended'
+    elif self.queued_seconds > self.seconds / 2:
+      what = 'it got no processor, since others used all of them'
     return (
         f'the whole process stood still for {self.seconds:.1f} s in '
         f'{self.kind!r} and used no processor: {what}'
@@ -66,6 +71,7 @@ class Stalls:
     self._monotonic = time.monotonic()
     self._boot = time.clock_gettime(_CLOCK)
     self._cpu = time.process_time()
+    self._queued = {name: _queued(name) for name in _THREADS}
     self._seconds = self._ledger.look()
 
   def poll(self) -> tuple[float, Stall | None]:
@@ -75,7 +81,7 @@ class Stalls:
       How long ago the last call was, and the stall since then, if any.
     """
     monotonic, boot, cpu = self._monotonic, self._boot, self._cpu
-    seconds = self._seconds
+    seconds, queued = self._seconds, self._queued
     self._read()
     gap = self._boot - boot
     if gap < LATE_SECONDS or self._cpu - cpu > gap * _IDLE_SHARE:
@@ -88,6 +94,9 @@ class Stalls:
     self._suspended += gap - ran
     return gap, Stall(
         seconds=gap, suspended_seconds=gap - ran, kind=kind,
+        queued_seconds=max(
+            self._queued[name] - queued[name] for name in _THREADS
+        ),
         ended_at=time.time(),
     )  # fmt: skip
 
@@ -101,6 +110,15 @@ class Stalls:
     if stalled:
       found[goodput.STALLED] = stalled
     return found
+
+
+def _queued(thread: str) -> float:
+  """Seconds that a thread was ready to run and did not, in all."""
+  try:
+    with open(f'/proc/{thread}/schedstat', encoding='ascii') as file:
+      return int(file.read().split()[1]) * 1e-9
+  except (OSError, ValueError, IndexError):
+    return 0.0
 
 
 def of_others(

@@ -74,6 +74,28 @@ def test_a_suspended_machine_is_told_and_adds_to_the_wall_time(clocks, ledger):
   assert booked['stalled'] == 601 and sum(booked.values()) == 601
 
 
+def test_a_process_that_got_no_processor_is_told_from_one_that_was_stopped(
+    clocks, ledger, monkeypatch
+):
+  queued = {'self': 1.0, 'thread-self': 0.0}
+  monkeypatch.setattr(stalls_lib, '_queued', queued.__getitem__)
+  stalls = stalls_lib.Stalls(ledger)
+  with ledger.span('step'):
+    clocks.pass_by(20)
+    queued['self'] += 18.0
+    _, stall = stalls.poll()
+    assert stall.queued_seconds == 18 and 'got no processor' in str(stall)
+    clocks.pass_by(20)
+    queued['self'] += 0.5
+    _, stall = stalls.poll()
+  assert 'stopped from outside' in str(stall)
+
+
+def test_a_thread_that_waits_for_a_processor_is_counted_by_the_system():
+  assert stalls_lib._queued('self') >= 0.0
+  assert stalls_lib._queued('no-such-thread') == 0.0
+
+
 def test_stalls_add_up(clocks, ledger):
   stalls = stalls_lib.Stalls(ledger)
   for _ in range(3):
