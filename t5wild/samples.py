@@ -6,7 +6,8 @@
   t5wild samples --run=MODEL_DIR --find='def main('
   t5wild samples --run=MODEL_DIR --document=TASK:SHARD:DOCUMENT
 
-Of runs that read their data from a cache.
+Of runs that read their data from a cache; --gin.CACHE_DIR=DIR says where it
+lies now, if it was moved or its path was seen from another folder.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import numpy as np
 
 from t5wild import command_line
 from t5wild import exit_codes
+from t5wild import gin_utils
 from t5wild import run_config
 from t5wild import run_dir
 from t5wild.data import cached_datasets
@@ -37,12 +39,13 @@ from t5wild.vitals import records as records_lib
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Prints what is asked for; `argv` without the program's name."""
-  arguments = _parser().parse_args(argv)
+  given = list(sys.argv[1:] if argv is None else argv)
+  arguments = _parser().parse_args(gin_utils.rewrite_gin_args(given))
   # The accelerators of this machine may be in use, and none is needed.
   jax.config.update('jax_platforms', 'cpu')
   try:
     _check_arguments(arguments)
-    run = RunSamples.open(arguments.run)
+    run = RunSamples.open(arguments.run, gin_bindings=arguments.gin_bindings)
     if arguments.step is not None:
       lines = run.lines_of_step(arguments.step, with_text=arguments.text)
     elif arguments.find is not None:
@@ -82,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
   )
   add = parser.add_argument
   add('--run', required=True, metavar='MODEL_DIR')
+  add('--gin_bindings', action='append', default=[], help=argparse.SUPPRESS)
   add('--step', type=int, help='print the examples of its batch')
   add('--text', action='store_true', help='decoded, as the model saw them')
   add('--find', metavar='TEXT',
@@ -120,14 +124,22 @@ class RunSamples:
     self._exclusions = cfg.open_exclusions()
 
   @classmethod
-  def open(cls, model_dir: str) -> 'RunSamples':
+  def open(
+      cls, model_dir: str, *, gin_bindings: Sequence[str] = ()
+  ) -> 'RunSamples':
     """Reads the configuration and the ledger of a run.
+
+    Args:
+      model_dir: of the run.
+      gin_bindings: over its configuration.
 
     Raises:
       ValueError: it is no run, or did not read its data from a cache.
     """
     anchors = ledger.read_anchors(model_dir)
-    config = run_config.RunConfig.read(run_config.find_config(model_dir))
+    config = run_config.RunConfig.read(
+        run_config.find_config(model_dir), gin_bindings=gin_bindings
+    )
     cfg = config.need('train_dataset_cfg')
     if not isinstance(cfg, cached_datasets.CachedDatasetConfig):
       raise ValueError(

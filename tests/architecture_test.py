@@ -76,6 +76,7 @@ _SEES_APART = {
     'run_config': frozenset({'compat', 'gin_utils'}),
     'cache': frozenset({'gin_utils'}),
     'inspecting': frozenset({'gin_utils', 'reports'}),  # the pages' look
+    'samples': frozenset({'gin_utils'}),
     'train': frozenset({'gin_utils'}),
     'eval': frozenset({'gin_utils'}),
     'infer': frozenset({'gin_utils'}),

@@ -20,9 +20,9 @@ def rates_of(root: str) -> dict[str, float]:
     for folder in record_cache.folders_of(root):
       record_cache.read_manifest(folder)  # says what is missing, if it is
     raise record_cache.BadCacheError(
-        f'{root!r} has no {record_cache.ROOT}: expected the folder that was '
-        'given to `t5wild cache --out`. Give that one, or run the command '
-        'again, which goes on where it was stopped.'
+        f'{root!r}{places.seen_from(root)} has no {record_cache.ROOT}: '
+        'expected the folder that was given to `t5wild cache --out`. Give that '
+        'one, or run the command again, which goes on where it was stopped.'
     )
   try:
     rates = json.loads(places.read_text(path))['rates']

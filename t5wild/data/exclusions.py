@@ -14,6 +14,7 @@ import os
 
 import numpy as np
 
+from t5wild.data import places
 from t5wild.data import record_cache
 
 NEVER = np.iinfo(np.int64).max
@@ -164,9 +165,10 @@ def _names(given: str | Sequence[str]) -> list[tuple[str, str]]:
       lines = file.read().splitlines()
   except OSError as error:
     raise ValueError(
-        f'the list of documents {given!r} of exclude_from_step cannot be read '
-        f'({error.strerror}): expected a file with a name on each line. '
-        'Correct the path, or give the names themselves in a list.'
+        f'the list of documents {given!r}{places.seen_from(path)} of '
+        f'exclude_from_step cannot be read ({error.strerror}): expected a '
+        'file with a name on each line. Correct the path, or give the names '
+        'themselves in a list.'
     ) from None
   found = [
       (line.split('#')[0].strip(), f'{path}, line {number}')

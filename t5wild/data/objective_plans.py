@@ -126,7 +126,8 @@ def check_sentinels(
     raise ValueError(
         f'the vocabulary has {extra_ids} sentinels (extra_ids): expected at '
         f'least {num_sentinels}, {what_for}. Give it extra_ids='
-        f'{max(num_sentinels, _USUAL_EXTRA_IDS)}, or {else_do}.'
+        f'{max(num_sentinels, _USUAL_EXTRA_IDS)} (--extra_ids of t5wild data '
+        f'inspect), or {else_do}.'
     )
 
 

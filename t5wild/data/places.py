@@ -53,6 +53,13 @@ def join(folder: str | os.PathLike[str], *names: str) -> str:
   return os.path.join(folder, *names)
 
 
+def seen_from(path: str | os.PathLike[str]) -> str:
+  """What to say behind a path that depends on where a command was started."""
+  if is_bucket(path) or os.path.isabs(path):
+    return ''
+  return f', seen from {os.getcwd()!r},'
+
+
 class StorageError(OSError):
   """A bucket that does not do what was asked; names the path and the mend."""
 

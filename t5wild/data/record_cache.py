@@ -178,8 +178,10 @@ def _why_unfinished(folder: str) -> str:
           f'done, expected all and {MANIFEST}. {_WAIT}'
       )
     return (
-        f'there is no cache in {folder!r} (no {MANIFEST}): expected a folder '
-        'that `t5wild cache --out` wrote. Correct the path, or write one.'
+        f'there is no cache in {folder!r}{places.seen_from(folder)} (no '
+        f'{MANIFEST}): expected a folder that `t5wild cache --out` wrote. '
+        'Correct the path (CACHE_DIR; --gin.CACHE_DIR=/whole/path names it '
+        'from everywhere), or write one.'
     )
   num_shards = shard_files.read_json(
       plan,

@@ -102,6 +102,7 @@ def open_cache(
     layout_kind: of the recipe's model.
   """
   manifest = cache.manifest
+  asked.check_vocabulary_is_open(f'the cache {cache.folder}')
   numbers = np.unique(
       np.linspace(0, len(cache) - 1, min(len(cache), asked.num_examples))
       .round()

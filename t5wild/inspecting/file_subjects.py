@@ -101,7 +101,7 @@ def _open_texts(path: str, asked: subject_lib.Asked) -> subject_lib.Subject:
         f'{reader.skipped.count} corrupt lines. Expected one at least. Correct '
         'the path.'
     )
-  vocabulary = file_vocabularies.load(asked.vocabulary)
+  vocabulary = _vocabulary_of(asked)
   return _of_documents(
       [np.array(vocabulary.encode(text.decode()), np.int32) for text in found],
       raw=found,
@@ -135,7 +135,7 @@ def _open_table(
         f'({reader.skipped.count} are corrupt): expected one at least. Choose '
         f'another of {list(table.splits)} by --split, or mend the files.'
     )
-  vocabulary = file_vocabularies.load(asked.vocabulary)
+  vocabulary = _vocabulary_of(asked)
   facts = {
       'kind': kind,
       'split': f'{split} (of {", ".join(table.splits)})',
@@ -212,6 +212,10 @@ def _of_documents(
       document_lengths=np.array([each.size for each in tokens]),
       skipped=skipped,
   )
+
+
+def _vocabulary_of(asked: subject_lib.Asked) -> Any:
+  return file_vocabularies.load(asked.vocabulary, extra_ids=asked.extra_ids)
 
 
 def _rows_of(tokens: Sequence[np.ndarray]) -> rows_lib.Rows:

@@ -104,6 +104,9 @@ def _parser() -> argparse.ArgumentParser:
   add('--text_field', help='of files: the column of the text')
   add('--vocabulary', metavar='MODEL',
       help='of files: a SentencePiece model; bytes if not given')
+  add('--extra_ids', type=int, metavar='COUNT',
+      help='of files: sentinels of the vocabulary; 125 of bytes, 100 of a '
+      'model, if not given')
   add('--use_cached', action='store_true', help="read a task's cache of seqio")
   add('--seqio_additional_cache_dirs', action='append', default=[],
       metavar='DIR', help='folder of cached tasks')
@@ -137,6 +140,7 @@ def _inspect(arguments: argparse.Namespace) -> None:
       num_examples=arguments.examples,
       seed=arguments.seed,
       vocabulary=arguments.vocabulary,
+      extra_ids=arguments.extra_ids,
       columns={
           column: getattr(arguments, flag)
           for flag, column in _COLUMN_FLAGS.items()

@@ -35,6 +35,7 @@ class Asked:
     num_examples: most examples that are looked at.
     seed: of the objective.
     vocabulary: path of a SentencePiece model for files, None for bytes.
+    extra_ids: sentinels of that vocabulary, None for as many as is usual.
     columns: of files: 'inputs', 'targets', 'text', by what was given.
   """
 
@@ -45,6 +46,7 @@ class Asked:
   num_examples: int = 2000
   seed: int = 0
   vocabulary: str | None = None
+  extra_ids: int | None = None
   columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
@@ -52,6 +54,28 @@ class Asked:
     if self.num_examples < 1:
       raise ValueError(
           f'--examples is {self.num_examples}: expected 1 at least. Raise it.'
+      )
+    if self.extra_ids is not None and self.extra_ids < 0:
+      raise ValueError(
+          f'--extra_ids is {self.extra_ids}: expected 0 or more sentinels. '
+          'Leave it out for as many as is usual.'
+      )
+
+  def check_vocabulary_is_open(self, what: str) -> None:
+    """Refuses a vocabulary for what has one of its own.
+
+    Raises:
+      ValueError: naming what was given.
+    """
+    given = [
+        f'--{name}={value}'
+        for name in ('vocabulary', 'extra_ids')
+        if (value := getattr(self, name)) is not None
+    ]
+    if given:
+      raise ValueError(
+          f'{" ".join(given)} is given, and {what} has a vocabulary of its '
+          'own: expected one for files alone. Leave it out.'
       )
 
 

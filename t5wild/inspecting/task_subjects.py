@@ -39,6 +39,7 @@ def open_config(
     ValueError: no such task or split, or no example.
   """
   provider = datasets.open_provider(cfg)
+  asked.check_vocabulary_is_open(f'the task {provider.name}')
   tasks = providers.subtasks_of(provider)
   features = dict(provider.output_features)
   lengths = dict(cfg.task_feature_lengths or {}) or dict.fromkeys(

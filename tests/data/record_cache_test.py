@@ -251,3 +251,25 @@ def test_a_model_of_another_vocabulary_is_refused_with_both_fingerprints(
   for vocabulary in (other, caches.VOCABULARY):
     found = fingerprints.describe_vocabulary(vocabulary)['fingerprint']
     assert found in str(error.value)
+
+
+def test_a_relative_folder_is_told_with_where_it_was_seen_from(
+    tmp_path, monkeypatch
+):
+  caches.write(tmp_path / 'CACHE', caches.texts(9))
+  monkeypatch.chdir(tmp_path)
+  reader = caches.reader(caches.config('CACHE'))
+  next(reader)
+  state = reader.state_dict()
+  (tmp_path / 'elsewhere').mkdir()
+  monkeypatch.chdir(tmp_path / 'elsewhere')
+  with pytest.raises(record_cache.BadCacheError) as error:
+    caches.reader(caches.config('CACHE'))
+  assert f"'CACHE', seen from {str(tmp_path / 'elsewhere')!r}" in str(
+      error.value
+  )
+  assert '--gin.CACHE_DIR=/whole/path' in str(error.value)
+  # By its whole path it is the same data.
+  again = caches.reader(caches.config(tmp_path / 'CACHE'))
+  again.load_state_dict(state)
+  caches.assert_equal(next(again), caches.batches(reader, 1)[0])
