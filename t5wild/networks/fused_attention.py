@@ -19,10 +19,13 @@ from jaxtyping import Float
 
 from t5wild.networks import cudnn_attention
 from t5wild.networks import sight as sight_lib
+from t5wild.networks import tpu_attention
 
 _AXES = ('batch', 'heads', 'length', 'kv')
 _KERNELS: Mapping[str, Callable[..., Array]] = {
     'cudnn': cudnn_attention.attend,
+    'splash': tpu_attention.attend_sparsely,
+    'flash': tpu_attention.attend_with_bias,
 }
 
 
