@@ -7,6 +7,7 @@ that the model is the same, too: its code, its configuration, the devices.
 """
 
 from collections.abc import Mapping
+import hashlib
 import json
 import math
 from typing import Any
@@ -73,6 +74,16 @@ def make_batch(
   return {name: np.tile(x, (repeats, 1)) for name, x in batch.items()}
 
 
+def name_of(batch: Mapping[str, np.ndarray]) -> str:
+  """Names the examples of a batch, however often it repeats them."""
+  digest = hashlib.sha256()
+  for name in sorted(batch):
+    rows = np.ascontiguousarray(batch[name][:_EXAMPLES])
+    digest.update(f'{name} {rows.dtype} {rows.shape}'.encode())
+    digest.update(rows.tobytes())
+  return digest.hexdigest()[:16]
+
+
 class LossProbe:
   """Computes the loss of the fixed examples with a trainer's state."""
 
@@ -82,6 +93,7 @@ class LossProbe:
     self._model = model
     self._partitioner = partitioner
     self._batch: Any = None
+    self._examples = ''
 
   def prepare(self, shapes: Mapping[str, jax.ShapeDtypeStruct]) -> None:
     """Compiles the loss; where the model has no such, `start` gives None."""
@@ -102,6 +114,7 @@ class LossProbe:
           'against hashes alone'
       )
       return
+    self._examples = name_of(batch)
     own = self._partitioner.host_rows(rows)
     self._batch = self._partitioner.global_batch(
         {name: values[own] for name, values in batch.items()}
@@ -119,7 +132,10 @@ class LossProbe:
     """Leaves the loss in a complete checkpoint; on process 0, in any thread."""
     if begun is None:
       return
-    text = json.dumps({'loss': finish(begun), 'device': _device()})
+    text = json.dumps({
+        'loss': finish(begun), 'device': _device(),
+        'examples': self._examples,
+    })  # fmt: skip
     try:
       (epath.Path(checkpoint) / _FILE).write_text(text)
     except OSError:
@@ -139,6 +155,14 @@ class LossProbe:
       saved = _read(checkpoint)
     saved = distributed.meet('loss of the probe', value=saved)[0]
     if saved is None:
+      return
+    if saved['examples'] not in ('', self._examples):
+      logging.warning(
+          '%s was saved with other fixed examples (sequences of another length '
+          'or another vocabulary): its loss of them is not compared, its '
+          'arrays were',
+          checkpoint,
+      )
       return
     now, before = finish(begun), float(saved['loss'])
     tolerance = self._tolerance(saved['device'])
@@ -178,6 +202,10 @@ def _device() -> str:
 def _read(checkpoint: str) -> dict[str, Any] | None:
   try:
     found = json.loads((epath.Path(checkpoint) / _FILE).read_text())
-    return {'loss': float(found['loss']), 'device': str(found['device'])}
+    return {
+        'loss': float(found['loss']),
+        'device': str(found['device']),
+        'examples': str(found.get('examples', '')),  # not in older ones
+    }
   except (OSError, ValueError, KeyError, TypeError):
     return None

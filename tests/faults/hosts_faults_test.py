@@ -25,8 +25,8 @@ def test_the_host_that_is_left_goes_on_alone_with_the_same_losses(
           processes=1,
           flags=[
               '--hosts=2', f'--host_name=host{index}',
-              '--host_address=127.0.0.1', '--host_silent_seconds=4',
-              '--host_gather_seconds=6',
+              '--host_address=127.0.0.1', '--host_silent_seconds=10',
+              '--host_gather_seconds=10',
           ],
       )  # fmt: skip
       for index in (0, 1)

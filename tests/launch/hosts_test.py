@@ -17,7 +17,7 @@ from t5wild import exit_codes
 from t5wild.launch import supervise
 from t5wild.vitals import records
 
-_SECONDS = 90
+_SECONDS = 120
 # Says how it was started, and runs until a file is there.
 _SCRIPT = r"""
 fold=${{T5WILD_SUPERVISED##*fold}}
@@ -44,8 +44,8 @@ class _Hosts:
           [
               sys.executable, '-m', 't5wild.cli', 'supervise',
               f'--hosts={hosts}', f'--host_name={name}',
-              '--host_address=127.0.0.1', '--host_silent_seconds=4',
-              '--host_gather_seconds=12', '--grace_seconds=0.2',
+              '--host_address=127.0.0.1', '--host_silent_seconds=8',
+              '--host_gather_seconds=15', '--grace_seconds=0.2',
               '--first_delay_seconds=0', *flags,
               f'--run_dir={self.folder / "run"}', '--', 'bash', '-c',
               _SCRIPT.format(folder=self.folder),
