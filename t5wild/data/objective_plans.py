@@ -124,10 +124,10 @@ def check_sentinels(
   extra_ids = getattr(vocabulary, 'extra_ids', 0) or 0
   if num_sentinels > extra_ids:
     raise ValueError(
-        f'the vocabulary has {extra_ids} sentinels (extra_ids): expected at '
-        f'least {num_sentinels}, {what_for}. Give it extra_ids='
-        f'{max(num_sentinels, _USUAL_EXTRA_IDS)} (--extra_ids of t5wild data '
-        f'inspect), or {else_do}.'
+        f'the vocabulary has {extra_ids} sentinels (extra_ids; t5wild data '
+        f'inspect takes --extra_ids): expected at least {num_sentinels}, '
+        f'{what_for}. Give it extra_ids='
+        f'{max(num_sentinels, _USUAL_EXTRA_IDS)}, or {else_do}.'
     )
 
 

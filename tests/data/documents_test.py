@@ -86,7 +86,7 @@ CORRUPT = {
 def test_a_corrupt_json_line_is_told_by_file_and_line(tmp_path, line):
   path = tmp_path / 'a.jsonl'
   path.write_bytes(records('a', 'b') + line + b'\n' + records('c'))
-  message = r'a\.jsonl, line 3 is corrupt.*Expected.*Mend the line, or set'
+  message = r'a\.jsonl, line 3 is corrupt.*Expected.*Mend the line, or leave'
   with pytest.raises(documents.CorruptTextError, match=message):
     read(path)
 

@@ -176,7 +176,7 @@ def test_corrupt_lines_are_counted(inspect, tmp_path):
         (['TOKENS', '--extra_ids=5'], 'has a vocabulary of its own'),
         (['TABLE', '--extra_ids=-1'], '--extra_ids is -1'),
         (['TABLE', '--text_field=text', '--objective=ul2', '--extra_ids=9'],
-         '(--extra_ids of t5wild data inspect)'),
+         't5wild data inspect takes --extra_ids'),
         (['PAIRS', "--task_feature_lengths={'inputs': 4}"], "Add ['targets']"),
         (['TABLE', '--inputs=nothing'], "no column 'nothing'"),
         (['TABLE', '--split=valid'], "no split 'valid'"),
