@@ -63,6 +63,8 @@ def test_a_recipe_runs_from_a_cache_and_tells_its_samples(
   told = _run('samples', f'--run={run}', '--step=2', '--text').stdout
   assert re.search(r'^row 0: local_text, epoch \d+, shard \d+', told, re.M)
   assert re.search(r'^  targets: \'.+\'$|^  targets: ".+"$', told, re.M)
+  has_inputs = re.search('^  inputs: ', told, re.M) is not None
+  assert has_inputs == (objective != 'causal_lm')
   found = _run('samples', f'--run={run}', '--find=def loads').stdout
   assert found.startswith('1 records have')
   if recipe == 'quickstart':
