@@ -67,6 +67,12 @@ def test_a_recipe_runs_from_a_cache_and_tells_its_samples(
   assert has_inputs == (objective != 'causal_lm')
   found = _run('samples', f'--run={run}', '--find=def loads').stdout
   assert found.startswith('1 records have')
+  if recipe == 'lm_text':
+    moved = cached.rename(tmp_path / 'moved')
+    again = _run(
+        'samples', f'--run={run}', '--step=2', f'--gin.CACHE_DIR={moved}'
+    ).stdout
+    assert again.splitlines() == re.findall('^row .*$', told, re.M)
   if recipe == 'quickstart':
     _evaluate_and_infer_without_a_task(run, tmp_path)
 
