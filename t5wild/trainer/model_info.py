@@ -164,6 +164,9 @@ def step_cost(
     logging.info('No MFU: the network config does not tell its sizes (%s)',
                  error)
     return None
+  hint = hint_of_products(config, jax.devices()[0].device_kind)
+  if hint is not None:
+    logging.warning('%s', hint)
   inputs = input_shapes.get('encoder_input_tokens', (0, 0))
   return metrics_manager.StepCost(
       flops_per_step=formulas.train_step_flops(
@@ -173,6 +176,26 @@ def step_cost(
           target_length=targets[1],
       ),
       peak_flops_per_second=_peak(str(config.dtype)),
+  )
+
+
+def hint_of_products(config: Any, device_kind: str) -> str | None:
+  """What is to be said where FP8 brings nothing; None = nothing.
+
+  Args:
+    config: of a network.
+    device_kind: JAX's name of a device.
+  """
+  chip = hardware.chip_of(device_kind)
+  if getattr(config, 'quantization', None) != 'fp8' or chip is None:
+    return None
+  if 'float8' in chip.peak_flops_per_second:
+    return None
+  return (
+      f"{type(config).__name__}.quantization is 'fp8' on {chip.name}, which "
+      'multiplies no 8-bit floats: they are rounded to FP8 and multiplied as '
+      'wider numbers, slower than without. Expected an H100 or newer (what has '
+      'float8 in t5wild/hardware.py): set quantization to None'
   )
 
 
