@@ -16,6 +16,7 @@ import jax
 from t5wild import run_dir as run_dir_lib
 from t5wild import run_ends
 from t5wild import training_checks
+from t5wild import training_claim
 from t5wild import training_data
 from t5wild import training_description
 from t5wild import training_evaluators
@@ -82,7 +83,8 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
   if plan.dry_run:
     _dry_run(plan, data, info, abstract)
     return 0, states.global_train_state_shape
-  with watchdog, run_ends.told_to(watchdog):
+  claim = training_claim.held(run_dir_lib.RunDir(plan.model_dir))
+  with claim, watchdog, run_ends.told_to(watchdog):
     with ledger.span('restore'), training_plan.as_bad_plan():
       ahead = compile_ahead.CompileAhead(
           make_trainer,

@@ -76,6 +76,11 @@ class RunDir:
     """All records of process 0, one JSON object a line."""
     return self.join('metrics.jsonl')
 
+  @property
+  def training_lock(self) -> str:
+    """Held by the training that is under way."""
+    return self.join('training.lock')
+
   def service_file(self, service: str, *names: str) -> str:
     """What the client of a metrics service keeps, and its folder."""
     return self.join('services', service, *names)

@@ -22,8 +22,8 @@ _MAX_FACE_LINES = 20
 # A room may import rooms on lower floors. Two rooms on one floor do not see
 # each other.
 _FLOORS = {
-    'devices_seen': 0, 'exit_codes': 0, 'foreign_logs': 0, 'hardware': 0,
-    'reachability': 0, 'run_dir': 0,
+    'devices_seen': 0, 'exit_codes': 0, 'folder_lock': 0, 'foreign_logs': 0,
+    'hardware': 0, 'reachability': 0, 'run_dir': 0,
     'huge_pages': 0.1, 'vocabulary_files': 0.1,
     'vitals': 0.5, 'planner.formulas': 0.5,
     'checkpoint_files': 0.7,
@@ -35,7 +35,7 @@ _FLOORS = {
     'models': 4,
     'evaluator': 5, 'trainer': 5,
     'loss_probe': 5.5, 'training_plan': 5.5,
-    'training_checks': 5.8,
+    'training_checks': 5.8, 'training_claim': 5.8,
     'training_data': 5.7, 'training_saves': 5.7,
     'training_description': 5.8,
     'training_evaluators': 5.8, 'training_past': 5.8, 'training_rewinds': 5.8,
@@ -59,7 +59,8 @@ _APART = {
     # It names all else as strings.
     'compat': frozenset({'exit_codes', 'gin_config', 'vocabulary_files'}),
     'launch': frozenset({
-        'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware'
+        'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware',
+        'folder_lock',
     }),
     'reports': frozenset({
         'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware'

@@ -8,7 +8,9 @@ import logging
 import jax
 import pytest
 
+from t5wild import run_dir as run_dir_lib
 from t5wild import train
+from t5wild import training_claim
 from t5wild import training_plan
 from t5wild.checkpoints import configs
 from t5wild.data import synthetic
@@ -76,6 +78,19 @@ def test_what_the_trainer_refuses_is_refused_before_anything_is_done(
     _train(folder, trainer_cls)
   assert not compiled
   assert not folder.exists()
+
+
+def test_a_run_is_not_begun_where_another_is_under_way(tmp_path, monkeypatch):
+  monkeypatch.setattr(training_claim, '_WAIT_SECONDS', 0.0)
+  make = functools.partial(
+      trainer.Trainer, learning_rate_fn=None, num_microbatches=None
+  )
+  with (
+      training_claim.held(run_dir_lib.RunDir(str(tmp_path))),
+      pytest.raises(training_plan.BadPlanError, match='one training'),
+  ):
+    _train(tmp_path, make)
+  assert [path.name for path in tmp_path.iterdir()] == ['training.lock']
 
 
 @pytest.mark.parametrize(

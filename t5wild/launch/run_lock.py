@@ -6,13 +6,12 @@ The processes it starts hold the lock as well, so that after a supervisor was
 killed the next one waits until they have saved and left.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
-import fcntl
 import os
 import socket
-import time
 
+from t5wild import folder_lock
 from t5wild import run_dir as run_dir_lib
 
 _RANKS = (
@@ -35,42 +34,35 @@ def label_from(environment: Mapping[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def held(run_dir: run_dir_lib.RunDir, *, label: str, wait_seconds: float):
+def held(
+    run_dir: run_dir_lib.RunDir,
+    *,
+    label: str,
+    wait_seconds: float,
+    say: Callable[[str], None],
+) -> Iterator[int]:
   """Holds the lock of a part of a run; yields its file descriptor.
 
   Args:
     run_dir: a local folder, which is made.
     label: names the part; see `label_from`.
     wait_seconds: how long to wait for another one to leave.
+    say: told that it waits.
 
   Raises:
-    RunIsTakenError: it did not.
+    RunIsTakenError: it did not leave.
     OSError: the folder cannot be written.
   """
   os.makedirs(run_dir.path, exist_ok=True)
   path = run_dir.join(f'supervisor.{label}.lock')
-  descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-  try:
-    _wait_for(descriptor, path, wait_seconds)
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-    yield descriptor
-  finally:
-    os.close(descriptor)
-
-
-def _wait_for(descriptor: int, path: str, wait_seconds: float) -> None:
-  deadline = time.monotonic() + wait_seconds
-  while True:
+  with contextlib.ExitStack() as stack:
     try:
-      fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      return
-    except BlockingIOError:
-      if time.monotonic() > deadline:
-        owner = os.pread(descriptor, 20, 0).decode(errors='replace')
-        raise RunIsTakenError(
-            f'{path} is held by the supervisor of pid {owner}, or by what it '
-            f'started, for {wait_seconds:.0f} s: expected this run to be free. '
-            'Stop that one (kill PID), or train in another MODEL_DIR.'
-        ) from None
-      time.sleep(0.1)
+      descriptor = stack.enter_context(
+          folder_lock.held(path, wait_seconds=wait_seconds, say=say)
+      )
+    except folder_lock.TakenError as error:
+      raise RunIsTakenError(
+          f'{error}: expected this run to be free. Stop that supervisor (kill '
+          'PID), or train in another MODEL_DIR.'
+      ) from None
+    yield descriptor

@@ -47,7 +47,10 @@ def main(argv: Sequence[str] = ()) -> int:
     return exit_codes.BAD_CONFIG.code
   try:
     with run_lock.held(
-        job.run_dir, label=job.label, wait_seconds=bounds.stop
+        job.run_dir,
+        label=job.label,
+        wait_seconds=bounds.stop,
+        say=lambda text: _say(f'supervisor: {text}'),
     ) as lock:
       return _supervise(arguments, job, policy, bounds, targets, lock)
   except (run_lock.RunIsTakenError, OSError) as error:

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One training at a time in a MODEL_DIR.
+
+Two would write the same checkpoints at once, and delete each other's.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import os
+
+from absl import logging
+import jax
+
+from t5wild import folder_lock
+from t5wild import run_dir as run_dir_lib
+from t5wild import training_plan
+
+# One that was asked to stop may still be saving.
+_WAIT_SECONDS = 60.0
+
+
+@contextlib.contextmanager
+def held(run_dir: run_dir_lib.RunDir) -> Iterator[None]:
+  """Holds a run while it trains; process 0 does so for all.
+
+  A bucket has no locks: there nothing is held.
+
+  Raises:
+    training_plan.BadPlanError: another training holds it, or the folder cannot
+      be written.
+  """
+  if jax.process_index() != 0 or run_dir.is_bucket:
+    yield
+    return
+  with contextlib.ExitStack() as stack:
+    with training_plan.as_bad_plan():
+      os.makedirs(run_dir.path, exist_ok=True)
+      try:
+        stack.enter_context(folder_lock.held(
+            run_dir.training_lock,
+            wait_seconds=_WAIT_SECONDS,
+            say=logging.warning,
+        ))
+      except folder_lock.TakenError as error:
+        raise training_plan.BadPlanError(
+            f'{error}: it trains in {run_dir.path}.\n'
+            'Expected one training at a time in a MODEL_DIR: two delete each '
+            "other's checkpoints.\n"
+            'Stop that one (kill PID), or set another --gin.MODEL_DIR.'
+        ) from None
+    yield
