@@ -15,6 +15,7 @@ import jax
 from t5wild import folder_lock
 from t5wild import run_dir as run_dir_lib
 from t5wild import training_plan
+from t5wild.vitals import supervised
 
 # One that was asked to stop may still be saving.
 _WAIT_SECONDS = 60.0
@@ -29,24 +30,29 @@ def held(run_dir: run_dir_lib.RunDir) -> Iterator[None]:
   Raises:
     training_plan.BadPlanError: another training holds it, or the folder cannot
       be written.
+    folder_lock.TakenError: the same under a supervisor, which may try again:
+      it may be what a host left that the group goes on without.
   """
   if jax.process_index() != 0 or run_dir.is_bucket:
     yield
     return
   with contextlib.ExitStack() as stack:
-    with training_plan.as_bad_plan():
+    try:
       os.makedirs(run_dir.path, exist_ok=True)
-      try:
-        stack.enter_context(folder_lock.held(
-            run_dir.training_lock,
-            wait_seconds=_WAIT_SECONDS,
-            say=logging.warning,
-        ))
-      except folder_lock.TakenError as error:
-        raise training_plan.BadPlanError(
-            f'{error}: it trains in {run_dir.path}.\n'
-            'Expected one training at a time in a MODEL_DIR: two delete each '
-            "other's checkpoints.\n"
-            'Stop that one (kill PID), or set another --gin.MODEL_DIR.'
-        ) from None
+      stack.enter_context(folder_lock.held(
+          run_dir.training_lock,
+          wait_seconds=_WAIT_SECONDS,
+          say=logging.warning,
+      ))
+    except OSError as error:
+      raise training_plan.BadPlanError(str(error)) from error
+    except folder_lock.TakenError as error:
+      if supervised.from_environment():
+        raise
+      raise training_plan.BadPlanError(
+          f'{error}: it trains in {run_dir.path}.\n'
+          'Expected one training at a time in a MODEL_DIR: two delete each '
+          "other's checkpoints.\n"
+          'Stop that one (kill PID), or set another --gin.MODEL_DIR.'
+      ) from None
     yield

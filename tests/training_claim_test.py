@@ -14,6 +14,7 @@ from t5wild import folder_lock
 from t5wild import run_dir as run_dir_lib
 from t5wild import training_claim
 from t5wild import training_plan
+from t5wild.vitals import supervised
 
 _HOLD = """
 import sys, time
@@ -55,6 +56,18 @@ def test_a_second_training_in_a_folder_is_refused_and_told_the_first(
     raise AssertionError('both train')
   assert f'pid {other.pid} on ' in str(told.value)
   assert 'MODEL_DIR' in str(told.value)
+
+
+def test_under_a_supervisor_the_same_may_be_tried_again(
+    run_dir, other, monkeypatch
+):
+  told = supervised.Supervised(
+      attempt=2, start=0.0, supervisor=1, host='a', label='a', folder='x'
+  )
+  monkeypatch.setenv(*next(iter(told.to_environment().items())))
+  monkeypatch.setattr(training_claim, '_WAIT_SECONDS', 0.2)
+  with pytest.raises(folder_lock.TakenError), training_claim.held(run_dir):
+    raise AssertionError('both train')
 
 
 def test_it_waits_for_the_first_to_leave_however_that_ends(run_dir, other):
