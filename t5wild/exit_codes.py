@@ -130,6 +130,7 @@ def explain(code: int) -> Exit:
   return Exit(
       code=code,
       name=name.lower(),
-      meaning=f'Killed by {name}; the newest complete checkpoint resumes.',
+      meaning=f'Killed by {name}; a restart goes on from the newest complete '
+      'checkpoint, if there is one.',
       restart=number != signal.SIGINT,
   )

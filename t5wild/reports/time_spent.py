@@ -14,9 +14,11 @@ import dataclasses
 
 import numpy as np
 
+from t5wild import run_dir as run_dir_lib
 from t5wild.reports import history as history_lib
 from t5wild.vitals import goodput
 from t5wild.vitals import goodput_report
+from t5wild.vitals import lost_attempts
 
 DOWN = goodput_report.DOWN  # between the records of two processes
 AGAIN = goodput_report.LOST  # steps that a restart did once more
@@ -89,8 +91,10 @@ def time_spent(
   attempts = history.attempts
   # A run that began before there were books has some processes without.
   if attempts and len(attempts) >= len(history.starts):
+    events = lost_attempts.read_events(run_dir_lib.RunDir(history.path))
     report = goodput_report.make_report(
-        attempts, price_per_device_hour=price_per_device_hour
+        lost_attempts.with_lost(attempts, events),
+        price_per_device_hour=price_per_device_hour,
     )
     return TimeSpent(
         seconds={kind: s for kind, s in report.seconds.items() if s > 0},

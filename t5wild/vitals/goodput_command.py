@@ -12,11 +12,11 @@ import time
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import goodput_report
-from t5wild.vitals import records
+from t5wild.vitals import lost_attempts
 from t5wild.vitals import stalls
 from t5wild.vitals import time_ledgers
 
-_EXIT = 'supervisor/exit/'
+_EXIT = lost_attempts.EXIT
 # Ends of an attempt that are no failure of it, as a supervisor calls them.
 _ASKED_FOR = frozenset({'done', 'preempted', 'stopped', 'user_error'})
 
@@ -37,7 +37,10 @@ def main(argv: Sequence[str] = ()) -> int:
         'device costs in an hour'
     )
   run_dir = run_dir_lib.RunDir(arguments.run)
-  attempts = time_ledgers.read_all(run_dir)
+  events, now = lost_attempts.read_events(run_dir), time.time()
+  attempts = lost_attempts.with_lost(
+      time_ledgers.read_all(run_dir), events, now=now
+  )
   if not attempts:
     is_there = os.path.isdir(run_dir.path)
     what = 'has no books of time' if is_there else 'is no folder here'
@@ -48,7 +51,8 @@ def main(argv: Sequence[str] = ()) -> int:
     )
   report = goodput_report.make_report(
       attempts, causes=causes(run_dir), price_per_device_hour=price,
-      stalls=stalls.of_others(_events(run_dir)), now=time.time(),
+      told_ends=lost_attempts.told_ends(events),
+      stalls=stalls.of_others(events), now=now,
   )  # fmt: skip
   print(goodput_report.as_text(report))  # noqa: T201 -- the product
   return exit_codes.DONE.code
@@ -58,7 +62,7 @@ def causes(run_dir: run_dir_lib.RunDir) -> dict[str, int] | None:
   """Kinds of failures to their number; None where no supervisor told any."""
   kinds = [
       record.name.removeprefix(_EXIT)
-      for record in _events(run_dir)
+      for record in lost_attempts.read_events(run_dir)
       if record.name.startswith(_EXIT)
   ]
   if not kinds:
@@ -66,12 +70,6 @@ def causes(run_dir: run_dir_lib.RunDir) -> dict[str, int] | None:
   return dict(
       collections.Counter(kind for kind in kinds if kind not in _ASKED_FOR)
   )
-
-
-def _events(run_dir: run_dir_lib.RunDir) -> list[records.Record]:
-  if not os.path.exists(run_dir.events_jsonl):
-    return []
-  return list(records.read_records(run_dir.events_jsonl))
 
 
 def _refuse(text: str) -> int:

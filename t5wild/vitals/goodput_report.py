@@ -3,7 +3,7 @@
 """Where the time and money of a run went, over all its attempts. Pure."""
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 
 from t5wild.vitals import goodput
@@ -61,6 +61,7 @@ def make_report(
     attempts: Sequence[time_ledgers.Attempt],
     *,
     causes: Mapping[str, int] | None = None,
+    told_ends: Collection[int] | None = None,
     price_per_device_hour: float | None = None,
     stalls: Sequence[tuple[float, float]] = (),
     now: float | None = None,
@@ -70,7 +71,9 @@ def make_report(
   Args:
     attempts: in order of time; at least one.
     causes: kinds of failures, from the supervisor's events; None without one.
-      Attempts that no supervisor started are judged by their books.
+      Attempts that no supervisor started, or whose supervisor died with them,
+      are judged by their books.
+    told_ends: numbers of the attempts that `causes` judges; None: of all.
     price_per_device_hour: None takes what the newest attempt was told.
     stalls: from when to when another process stood still, in wall clock; all
       others waited for it in their steps.
@@ -93,15 +96,21 @@ def make_report(
         amount *= kept / made
       book(kind, amount, attempt.num_devices)
   recovery = []
+  recovering = 0.0
   failed = [_has_failed(attempt) for attempt in attempts]
   if attempts[-1].ended is None:
     failed[-1] = now is not None and now - attempts[-1].end > _SILENT_SECONDS
   for before, after in zip(attempts, attempts[1:], strict=False):
     down = max(0.0, after.start - before.end)
     book(DOWN, down, after.num_devices)
-    starting = sum(after.seconds.get(kind, 0.0) for kind in _BEFORE_STEPS)
-    if before.ended not in (time_ledgers.DONE, time_ledgers.REFUSED):
-      recovery.append(down + starting)
+    if before.ended in (time_ledgers.DONE, time_ledgers.REFUSED):
+      recovering = 0.0
+      continue
+    recovering += down
+    recovering += sum(after.seconds.get(kind, 0.0) for kind in _BEFORE_STEPS)
+    if 'step' in after.seconds:  # else the next one goes on recovering
+      recovery.append(recovering)
+      recovering = 0.0
   if price_per_device_hour is None:
     price_per_device_hour = attempts[-1].price_per_device_hour
   return Report(
@@ -113,7 +122,7 @@ def make_report(
           attempt.ended or (_KILLED if has_failed else _GOES_ON)
           for attempt, has_failed in zip(attempts, failed, strict=True)
       ),
-      num_failures=_num_failures(attempts, failed, causes),
+      num_failures=_num_failures(attempts, failed, causes, told_ends),
       lost_steps=sum(a.made_steps for a in attempts) - sum(useful),
       steps=next((a.step for a in reversed(attempts) if a.step), 0),
       up_seconds=sum(sum(a.seconds.values()) for a in attempts),
@@ -146,13 +155,15 @@ def _num_failures(
     attempts: Sequence[time_ledgers.Attempt],
     failed: Sequence[bool],
     causes: Mapping[str, int] | None,
+    told_ends: Collection[int] | None,
 ) -> int:
   """As a supervisor told them, and those of attempts that had none."""
   by_books = sum(
       has_failed
       for attempt, has_failed in zip(attempts, failed, strict=True)
-      # A supervisor tells of what died before it had books, too.
-      if causes is None or not attempt.number
+      if causes is None
+      or not attempt.number
+      or (told_ends is not None and attempt.number not in told_ends)
   )
   return by_books + sum((causes or {}).values())
 
@@ -175,6 +186,9 @@ def as_text(report: Report) -> str:
   """The report as a table for a person."""
   total = sum(report.seconds.values())
   price = report.price_per_device_hour
+  knows_devices = any(report.device_seconds.values())
+  if not knows_devices:
+    price = None
   lines = [_head(report), '']
   lines.append(
       f'{"":<12}{"hours":>12}{"%":>8}' + ('' if price is None else
@@ -193,7 +207,9 @@ def as_text(report: Report) -> str:
       _row('total', total, total, price, sum(report.device_seconds.values()))
   )
   lines += ['', *_tail(report)]
-  if price is None:
+  if not knows_devices:
+    lines.append('No money: no attempt came so far as to tell its devices.')
+  elif price is None:
     lines.append(
         'No money: give --price_per_device_hour, or set '
         'watchdog.Watchdog.price_per_device_hour in gin.'

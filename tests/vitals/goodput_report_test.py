@@ -9,6 +9,7 @@ import pytest
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import goodput_command
 from t5wild.vitals import goodput_report
+from t5wild.vitals import lost_attempts
 from t5wild.vitals import records
 from t5wild.vitals import time_ledgers
 
@@ -212,3 +213,65 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path, capsys):
   assert 'has no books of time: expected' in capsys.readouterr().err
   assert goodput_command.main(['x', '--price_per_device_hour=-1']) == 2
   assert 'is -1.0, expected 0 or more' in capsys.readouterr().err
+
+
+def _tell(path, *events):
+  """Writes (seconds, name, value) as a supervisor's events."""
+  path.write_text(''.join(
+      records.to_line(
+          records.Record(0, seconds, 0, f'supervisor/{name}', value, '')
+      )
+      for seconds, name, value in events
+  ))  # fmt: skip
+
+
+def test_attempts_that_died_before_their_books_are_booked(tmp_path):
+  run_dir = run_dir_lib.RunDir(str(tmp_path))
+  _tell(
+      tmp_path / 'events.jsonl',
+      (1000.0, 'attempt', 1), (1010.0, 'exit/killed', -9),
+      (1012.0, 'attempt', 2), (1020.0, 'exit/killed', -9),
+      # Killed together with its supervisor.
+      (1022.0, 'attempt', 3), (1025.0, 'late', 3.0),
+      (1090.0, 'attempt', 4), (1300.0, 'exit/done', 0),
+  )  # fmt: skip
+  booked = [_attempt(1090, 0, 100, startup=7.0, number=4, ended='done')]
+  events = lost_attempts.read_events(run_dir)
+  attempts = lost_attempts.with_lost(booked, events, now=2000.0)
+  report = goodput_report.make_report(
+      attempts,
+      causes=goodput_command.causes(run_dir),
+      told_ends=lost_attempts.told_ends(events),
+      now=2000.0,
+  )
+  assert (report.num_attempts, report.num_failures) == (4, 3)
+  assert report.ends == {'cut off': 3, 'done': 1}
+  assert sum(report.seconds.values()) == booked[0].end - 1000
+  assert report.seconds['startup'] == 10 + 8 + 3 + 7
+  assert report.seconds['down'] == 2 + 2 + 65
+  # From the first end to the first step there was.
+  assert report.recovery_seconds == [pytest.approx(1097 - 1010)]
+  assert report.steps == 100
+
+
+def test_a_run_that_never_had_books_is_told_by_its_events(tmp_path, capsys):
+  _tell(
+      tmp_path / 'events.jsonl',
+      (1000.0, 'attempt', 1), (1036.0, 'exit/device', 79),
+  )  # fmt: skip
+  assert goodput_command.main([
+      str(tmp_path), '--price_per_device_hour=2'
+  ]) == 0  # fmt: skip
+  text = capsys.readouterr().out
+  assert text.startswith('1 attempt (1 failed), 1 failure (device 1), 0 steps')
+  assert 'no attempt came so far as to tell its devices' in text
+
+
+def test_an_attempt_that_is_starting_goes_on_until_it_is_silent_for_long():
+  events = [records.Record(0, 1000.0, 0, 'supervisor/attempt', 1.0)]
+  (starting,) = lost_attempts.with_lost([], events, now=1060.0)
+  report = goodput_report.make_report([starting], now=1060.0)
+  assert report.ends == {'going on': 1}
+  assert report.seconds == {'startup': 60.0}
+  (gone,) = lost_attempts.with_lost([], events, now=9000.0)
+  assert goodput_report.make_report([gone], now=9000.0).num_failures == 1
