@@ -24,6 +24,7 @@ IMPLEMENTATIONS = ('auto', 'xla', 'cudnn', 'splash', 'flash')
 _AUTO = {'gpu': ('cudnn',), 'tpu': ('splash', 'flash')}
 _HALF = (jnp.bfloat16, jnp.float16)
 _TPU_BLOCK = 128  # positions; the kernels of TPUs cut lengths into these
+_AMPERE = 8.0  # compute capability; cuDNN's attention is for it and newer
 _MAX_HEAD_DIM = {'cudnn': 256, 'cudnn before Hopper': 128}
 
 
@@ -33,7 +34,7 @@ class Site:
 
   Attributes:
     platform: 'cpu', 'gpu' or 'tpu'.
-    max_head_dim: that cuDNN serves on these devices.
+    max_head_dim: that cuDNN serves on these devices; 0 = it serves none.
     dtype: of queries, keys and values.
     head_dim: size of a head.
     queries: number of queries in a row, on all devices together.
@@ -95,7 +96,7 @@ def may_fuse(implementation: str) -> bool:
 
 
 def max_head_dim(device: str) -> int:
-  """The largest head that JAX lets cuDNN serve.
+  """The largest head that JAX lets cuDNN serve; 0 = no head.
 
   JAX asks a device of this process, so that for one that is not here it is the
   least.
@@ -106,6 +107,8 @@ def max_head_dim(device: str) -> int:
   if device != 'gpu' or jax.default_backend() != 'gpu':
     return _MAX_HEAD_DIM['cudnn before Hopper']
   capability = float(jax.local_devices()[0].compute_capability)
+  if capability < _AMPERE:
+    return 0
   return _MAX_HEAD_DIM['cudnn' if capability >= 9.0 else 'cudnn before Hopper']
 
 
@@ -156,6 +159,8 @@ def _cudnn_refuses(site: Site) -> str | None:
   size = site.head_dim + code_features(site)
   if site.dtype not in _HALF:
     return f'it computes in bfloat16 or float16, not in {site.dtype.name}'
+  if not site.max_head_dim:
+    return 'it serves GPUs from Ampere on, and this one is older'
   if site.softcap:
     return 'it does not cap logits'
   if site.head_dim % 8:

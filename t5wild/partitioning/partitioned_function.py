@@ -10,6 +10,7 @@ from flax.linen import partitioning as flax_partitioning
 import jax
 from jax.sharding import Mesh
 
+from t5wild.partitioning import compile_errors
 from t5wild.partitioning import rules as rules_lib
 
 
@@ -36,7 +37,7 @@ class PartitionedFunction:
 
   def __call__(self, *args, **kwargs):
     """Runs the function, compiled on the first call of each shape."""
-    with self._context():
+    with compile_errors.told_with_their_mend(), self._context():
       return self._jitted(*args, **kwargs)
 
   def trace(self, *args, **kwargs):

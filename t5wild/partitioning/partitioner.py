@@ -19,6 +19,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 import numpy as np
 
+from t5wild.partitioning import compile_errors
 from t5wild.partitioning import devices as devices_lib
 from t5wild.partitioning import layout
 from t5wild.partitioning import mesh as mesh_lib
@@ -264,7 +265,8 @@ class BasePartitioner:
       self, partitioned_fn: partitioned_function.PartitionedFunction, *args
   ) -> Any:
     """Returns the function compiled for arguments of these shapes."""
-    return partitioned_fn.lower(*args).compile()
+    with compile_errors.told_with_their_mend():
+      return partitioned_fn.lower(*args).compile()
 
   def move_params_to_devices(
       self,

@@ -48,6 +48,7 @@ def test_auto_takes_a_fused_kernel_that_serves_the_layer(
     ('site', 'changes', 'reason'),
     [
         (H100, {'dtype': np.dtype('float32')}, 'not in float32'),
+        (H100, {'max_head_dim': 0}, 'GPUs from Ampere on'),
         (H100, {'softcap': True}, 'does not cap logits'),
         (H100, {'head_dim': 60}, 'head_dim 60 is not a multiple of 8'),
         (H100, {'head_dim': 512}, 'head_dim 512 is above 256'),
