@@ -9,6 +9,7 @@ answers at once, on machines without JAX too.
 from collections.abc import Sequence
 import dataclasses
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -159,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
           list(sys.argv[1:] if argv is None else argv), is_process=argv is None
       )
     finally:
-      sys.stdout.flush()  # so that a reader who has gone is noticed here
+      lost = _lost_output()
   except KeyboardInterrupt:  # while modules are still being imported, too
     _print('Stopped by Ctrl-C.', stream=sys.stderr)
     return 128 + signal.SIGINT
@@ -167,7 +168,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Who read the output has gone, as `head` does: nobody to tell.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE
+  except OSError as error:
+    if error.errno != errno.ENOSPC:
+      raise
+    code, lost = None, error
+  if lost and not code:
+    _print(f'The output is not whole: {lost}.', stream=sys.stderr)
+    return exit_codes.DISK_FULL.code
   return code
+
+
+def _lost_output() -> OSError | None:
+  """Writes out standard output; says what kept it from being whole.
+
+  Raises:
+    BrokenPipeError: who read it has gone.
+  """
+  try:
+    sys.stdout.flush()
+  except BrokenPipeError:
+    raise
+  except OSError as error:
+    # Else Python itself fails over it at the end, with an exit code of its own.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return error
+  return None
 
 
 def usage() -> str:

@@ -3,6 +3,7 @@
 """What the binaries have in common: T5X's flags, processes, how errors read."""
 
 from collections.abc import Callable, Sequence
+import contextlib
 import os
 import signal
 import sys
@@ -99,7 +100,7 @@ def exit_code_of_flags(
     parse_flags(argv)
     check()
   except (flags.Error, ValueError) as error:
-    print(f'{error}\nTry --help.', file=sys.stderr)  # noqa: T201 -- no log yet
+    tell(f'{error}\nTry --help.')
     return exit_codes.BAD_CONFIG.code
   return None
 
@@ -208,20 +209,29 @@ def run_binary(
   except KeyboardInterrupt:
     return interrupted()
   except not_written as error:
-    print(message_of(error), file=sys.stderr)  # noqa: T201 -- the product
+    tell(message_of(error))
     return exit_codes.DISK_FULL.code
   except (ValueError, LookupError, OSError, TypeError) as error:
     if is_ready.is_set() and not isinstance(error, for_the_user):
       raise
-    print(complaint(error), file=sys.stderr)  # noqa: T201 -- the product
+    tell(complaint(error))
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
 
 
 def interrupted() -> int:
   """Tells of a Ctrl-C; returns how to exit."""
-  print('Stopped by Ctrl-C. The same command again goes on.', file=sys.stderr)  # noqa: T201 -- the product
+  tell('Stopped by Ctrl-C. The same command again goes on.')
   return 128 + signal.SIGINT
+
+
+def tell(text: str) -> None:
+  """Writes to standard error, or nothing where that lies on a full disk.
+
+  The exit code tells a supervisor more than the text, and must come through.
+  """
+  with contextlib.suppress(OSError):
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 -- the product
 
 
 def message_of(error: BaseException) -> str:

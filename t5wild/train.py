@@ -164,7 +164,7 @@ def run(argv: Sequence[str]) -> int:
     command_line.start_processes()
     command_line.parse_gin(train=train)
   except (gin_utils.GinError, ValueError) as error:
-    print(error, file=sys.stderr)  # noqa: T201 -- the message is the product
+    command_line.tell(str(error))
     return exit_codes.BAD_CONFIG.code
   logging.info('Compilation cache: %s', compilation_cache.start())
   try:
@@ -178,10 +178,10 @@ def run(argv: Sequence[str]) -> int:
       return 128 + signal.SIGINT
     return exit_codes.PREEMPTED.code
   except finite.NotFiniteError as error:
-    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
+    command_line.tell(command_line.complaint(error))
     return exit_codes.NON_FINITE.code
   except tuple(_ENDS) as error:
-    print(command_line.message_of(error), file=sys.stderr)  # noqa: T201 -- the message is the product
+    command_line.tell(command_line.message_of(error))
     # gin raises a class of its own, derived from the error's.
     return next(e for kind, e in _ENDS.items() if isinstance(error, kind)).code
   except (ValueError, LookupError, OSError, TypeError) as error:
@@ -189,7 +189,7 @@ def run(argv: Sequence[str]) -> int:
         error, run_ends.FOR_THE_USER
     ):
       raise
-    print(command_line.complaint(error), file=sys.stderr)  # noqa: T201 -- the product
+    command_line.tell(command_line.complaint(error))
     return exit_codes.BAD_CONFIG.code
   return exit_codes.DONE.code
 

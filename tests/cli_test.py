@@ -148,3 +148,18 @@ def test_ctrl_c_ends_any_command_in_one_line(monkeypatch, capsys):
   monkeypatch.setattr(cli, 'COMMANDS', {'plain': command})
   assert cli.main(['plain']) == 130
   assert capsys.readouterr().err == 'Stopped by Ctrl-C.\n'
+
+
+@pytest.mark.parametrize(
+    ('words', 'code'),
+    [(('--help',), exit_codes.DISK_FULL.code), (('nonsense',), 2)],
+)
+def test_output_on_a_full_disk_is_told_and_hides_no_exit_code(words, code):
+  with open('/dev/full', 'w') as full:
+    done = subprocess.run(
+        [sys.executable, '-m', 't5wild.cli', *words],
+        stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+  assert done.returncode == code
+  assert 'Traceback' not in done.stderr
+  assert ('not whole' in done.stderr) == (words == ('--help',))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the training binary says of a recipe that cannot work."""
 
+import io
 import pathlib
 import signal
 import subprocess
@@ -83,6 +84,14 @@ def test_an_action_that_gin_cannot_make_is_told_in_three_parts(
 def test_an_unknown_flag_is_a_bad_config(flag, capsys):
   assert train_module.run(['t5wild train', flag]) == 2
   assert 'Try --help' in capsys.readouterr().err
+
+
+def test_a_log_on_a_full_disk_hides_no_exit_code(monkeypatch):
+  with open('/dev/full', 'wb', buffering=0) as full:
+    stderr = io.TextIOWrapper(full, write_through=True)
+    monkeypatch.setattr(sys, 'stderr', stderr)
+    assert train_module.run(['t5wild train', '--nonsense']) == 2
+    stderr.detach()
 
 
 @pytest.mark.parametrize('binary', [train_module, precompile])
