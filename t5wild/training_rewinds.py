@@ -34,6 +34,8 @@ _DONE = {
     answers_lib.REWIND: 'the run is rewound',
     answers_lib.STOP: 'the run stops',
 }
+# What lies in a state of what is usual, and is not checked as it is loaded.
+_STATE_KINDS = {'last_fault': int, 'detectors': dict, 'skips_in_a_row': int}
 # Before and after the batch of a fault, in events; the rest is hashes.
 _TOLD = ('batches', 'window', 'row', 'rows', 'epoch')
 
@@ -63,13 +65,39 @@ def read(model_dir: str) -> list[Rewind]:
   """The rewinds of a run, as process 0 finds them; all processes call it.
 
   Others may see a new file late.
+
+  Raises:
+    ValueError: The file is damaged; on all processes.
   """
-  found = []
+  found = error = None
   path = epath.Path(model_dir) / FILE
-  if distributed.process_index() == 0 and path.exists():
-    found = json.loads(path.read_text())
-  found = distributed.meet('what was passed over', value=found)[0]
+  if distributed.process_index() == 0:
+    try:
+      found = _parse(path)
+    except (ValueError, TypeError) as told:
+      error = (
+          f'{path} is damaged ({type(told).__name__}: {told}), expected the '
+          'rewinds of the run: without them it would train on the data that '
+          'broke it. Copy the file from a backup, or write it anew by the '
+          'events vitals/rewind of events.jsonl; remove it to pass over nothing'
+      )
+  found, error = distributed.meet('what was passed over', value=[found, error])[
+      0
+  ]
+  if error is not None:
+    raise ValueError(error)
   return [Rewind(**fields) for fields in found]
+
+
+def _parse(path: epath.Path) -> list[dict[str, Any]]:
+  if not path.exists():
+    return []
+  found = [Rewind(**fields) for fields in json.loads(path.read_text())]
+  for rewind in found:
+    numbers = [v for k, v in vars(rewind).items() if k != 'fault']
+    if not all(isinstance(number, int) for number in numbers):
+      raise TypeError(f'{rewind} has other than whole numbers')
+  return [dataclasses.asdict(rewind) for rewind in found]
 
 
 class Rewinds:
@@ -141,7 +169,21 @@ class Rewinds:
     )
 
   def _set_back(self, watch: step_watch.StepWatch, trainer, *, step: int):
-    watch.load(self._load_state(step))
+    state, damage = self._load_state(step)
+    try:
+      for name, kind in _STATE_KINDS.items() if state is not None else ():
+        if not isinstance(state[name], kind):
+          raise TypeError(f'{name} is {state[name]!r}')
+      watch.load(state)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+      watch.load(None)
+      damage = f'{type(error).__name__}: {error}'
+    if damage is not None:
+      self._tell(
+          'state_damaged', step, math.nan, '',
+          f'{self._state_path(step)} is damaged ({damage}): what is usual is '
+          'learnt anew, so that faults of the next steps may pass unseen',
+      )  # fmt: skip
     watch.set_limit(trainer, step=step + 1)
 
   def _promote(self, step: int, last_fault: int) -> None:
@@ -168,15 +210,24 @@ class Rewinds:
     except OSError:
       logging.exception('What is usual is not kept: a restart warms up anew')
 
-  def _load_state(self, step: int) -> Mapping[str, Any] | None:
-    """What was kept with a step, if anything was; from process 0."""
-    state = None
+  def _load_state(
+      self, step: int
+  ) -> tuple[Mapping[str, Any] | None, str | None]:
+    """What was kept with a step, if anything was, and what is wrong with it.
+
+    From process 0, so that all judge alike.
+    """
+    state = damage = None
     if self._is_writer:
       try:
         state = json.loads(self._state_path(step).read_text())
-      except (OSError, ValueError):
-        state = None
-    return distributed.meet('what is usual', value=state)[0]
+        if state is None:
+          raise ValueError('it holds null')
+      except FileNotFoundError:
+        pass  # saved before there were such files, or by a run without watch
+      except (OSError, ValueError) as error:
+        damage = f'{type(error).__name__}: {error}'
+    return distributed.meet('what is usual', value=(state, damage))[0]
 
   def after_step(self, step: int, position: Mapping[str, Any] | None) -> None:
     """Takes where the data stand after a step; tells what was passed over."""

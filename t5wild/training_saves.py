@@ -11,6 +11,7 @@ from t5wild import loss_probe
 from t5wild import run_dir as run_dir_lib
 from t5wild import training_plan
 from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import initialize
 from t5wild.checkpoints import manager as checkpoint_manager
@@ -159,6 +160,12 @@ class TrainingSaves:
         ),
     )
     self._trainer.train_state = shape.restore_state(state)
+    restored = int(self._trainer.train_state.step)
+    if restored != step:
+      raise steps.NotACheckpointError(
+          f'the checkpoint of step {step} is damaged: '
+          + named_steps.explain(step, saved=restored)
+      )
     if position is None:
       raise steps.NotACheckpointError(
           f'the checkpoint of step {step} holds no position of the data, '

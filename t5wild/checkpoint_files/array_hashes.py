@@ -162,7 +162,9 @@ def read(
             tuple(entry['shape']), entry['dtype'], (before + share) % MODULUS
         )  # fmt: skip
     count = int(files[0].stem.rsplit('-of-', 1)[1]) if files else 0
-  except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+  except (
+      OSError, ValueError, LookupError, TypeError, AttributeError
+  ) as error:  # fmt: skip
     raise _no_hashes(checkpoint, repr(error)) from error
   if not files or len(files) != count:
     raise _no_hashes(checkpoint, f'{len(files)} of {count or 1} files')

@@ -4,12 +4,14 @@
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+import os
 import sys
 
 from t5wild import exit_codes
 from t5wild.checkpoint_files import copying
 from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import listing
+from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import pins
 from t5wild.checkpoint_files import steps
 
@@ -84,7 +86,9 @@ def _say(text: str, *, stream=None) -> None:
 
 def _list(arguments: argparse.Namespace) -> int:
   found = listing.entries(arguments.run_dir)
-  if not found:
+  damages = listing.damages(arguments.run_dir)
+  if not found and not damages:
+    _refuse_absent(arguments.run_dir)
     _say(f'{arguments.run_dir} has no complete checkpoint.')
     return exit_codes.DONE.code
   for entry in found:
@@ -98,7 +102,24 @@ def _list(arguments: argparse.Namespace) -> int:
         f'{entry.step:>10}  {entry.num_bytes / 1e6:>12,.1f} MB  '
         f'{", ".join(notes)}  {entry.store}{reason}'
     )
-  return exit_codes.DONE.code
+  for damage in damages:
+    _say(f'DAMAGED: {damage}')
+  return (exit_codes.FAILED if damages else exit_codes.DONE).code
+
+
+def _refuse_absent(path: str) -> None:
+  """Refuses what was mistyped: it has no checkpoint, but for another reason.
+
+  Raises:
+    steps.NotACheckpointError: It is no folder. A bucket has no folders.
+  """
+  place = steps.absolute_path(path)
+  if not steps.is_bucket(place) and not os.path.isdir(place):
+    what = 'is a file' if os.path.exists(place) else 'does not exist'
+    raise steps.NotACheckpointError(
+        f'{place} {what}, expected a run directory, or another store of a '
+        'run: look at its name'
+    )
 
 
 def _chosen(path: str, step: int | None) -> list[str]:
@@ -130,11 +151,15 @@ def _verify(arguments: argparse.Namespace) -> int:
   good = True
   for checkpoint in _chosen(arguments.path, arguments.step):
     good &= _is_good(checkpoint, with_arrays=arguments.arrays)
+  for damage in listing.damages(arguments.path):
+    good = False
+    _say(f'DAMAGED: {damage}')
   return exit_codes.DONE.code if good else exit_codes.FAILED.code
 
 
 def _is_good(checkpoint: str, *, with_arrays: bool) -> bool:
-  problems = []
+  misnamed = named_steps.problem(checkpoint)
+  problems = [] if misnamed is None else [misnamed]
   try:
     verdict = file_hashes.verify(checkpoint)
     problems += [str(damage) for damage in verdict.damages]

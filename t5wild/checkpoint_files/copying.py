@@ -13,6 +13,7 @@ import shutil
 from etils import epath
 
 from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import pins
 from t5wild.checkpoint_files import steps
 
@@ -58,6 +59,9 @@ def _copy_files(source: epath.Path, place: epath.Path) -> int:
     expected = file_hashes.read(source)
   except file_hashes.NoHashesError:
     expected = {}
+  misnamed = named_steps.problem(source)
+  if misnamed is not None:
+    raise DamagedSourceError(_damaged(source, misnamed))
   gone = file_hashes.missing(source, expected)
   if gone:
     raise DamagedSourceError(_damaged(source, str(gone[0])))

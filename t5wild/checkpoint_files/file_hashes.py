@@ -17,10 +17,13 @@ import zlib
 from etils import epath
 
 FOLDER = 'integrity'
-# Checkpoint items that may go while the rest stays.
-_MAY_GO = ('dataset',)
+# Checkpoint items that may go while the rest stays, and what tells that they
+# were removed, not lost.
+_MAY_GO = {'dataset': 'dataset_removed'}
 # Written, or written again, when the checkpoint is complete.
-_LATER = ('metrics.json', f'{FOLDER}/files.', 'health', 'pinned')
+_LATER = (
+    'metrics.json', f'{FOLDER}/files.', 'health', 'pinned', *_MAY_GO.values()
+)  # fmt: skip
 _VERSION = 1
 _BLOCK_BYTES = 4 * 2**20
 _THREADS = 2
@@ -164,12 +167,21 @@ def read(checkpoint: str | os.PathLike[str]) -> dict[str, dict]:
     lists = [p for p in folder.iterdir() if p.name.startswith('files.')]
     for path in lists:
       if path.suffix == '.json':
-        found.update(json.loads(path.read_text())['files'])
-  except (OSError, ValueError, KeyError, TypeError) as error:
+        found.update(_entries(json.loads(path.read_text())))
+  except (
+      OSError, ValueError, KeyError, TypeError, AttributeError
+  ) as error:  # fmt: skip
     raise NoHashesError(_no_hashes(checkpoint, repr(error))) from error
   if not found:
     raise NoHashesError(_no_hashes(checkpoint, 'it has no list of them'))
   return found
+
+
+def _entries(told: dict) -> dict[str, dict]:
+  return {
+      name: {'bytes': int(entry['bytes']), 'crc32': list(entry['crc32'])}
+      for name, entry in told['files'].items()
+  }
 
 
 def _no_hashes(checkpoint, why: str) -> str:
@@ -238,7 +250,7 @@ def missing(
   """
   expected = read(checkpoint) if expected is None else expected
   there = set(names(checkpoint))
-  gone = set(_MAY_GO) - {name.split('/', 1)[0] for name in there}
+  gone = {item for item, removed in _MAY_GO.items() if removed in there}
   return [
       Damage(file=name, what='is missing')
       for name in sorted(expected)

@@ -6,7 +6,10 @@ A saved state is a candidate until so many good steps were made from it: it is
 then healthy. One that a fault followed is quarantined: nothing resumes from it,
 rewinds to it or counts it, and a later save of the same step takes its place.
 The file lies beside the checkpoints and is replaced as a whole, so that a
-process killed at any moment leaves the old one or the new one.
+process killed at any moment leaves the old one or the new one. A copy lies
+beside it: where the file is damaged all the same, the copy is taken and it is
+told; where that is no better, nobody knows what is in quarantine, and nothing
+is resumed from.
 """
 
 from collections.abc import Collection
@@ -21,9 +24,15 @@ from etils import epath
 from t5wild.vitals import heartbeats
 
 FILE = 'checkpoint_health.json'
+COPY = 'checkpoint_health.copy.json'
 CANDIDATE = 'candidate'
 HEALTHY = 'healthy'
 QUARANTINED = 'quarantined'
+_STATES = (CANDIDATE, HEALTHY, QUARANTINED)
+
+
+class DamagedError(ValueError):
+  """Nobody knows which checkpoints of a directory are in quarantine."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,16 +49,70 @@ class Health:
 
 
 def read(directory: str | os.PathLike[str]) -> dict[int, Health]:
-  """What is known of the checkpoints of a run; who is absent is a candidate."""
+  """What is known of the checkpoints of a run; who is absent is a candidate.
+
+  Raises:
+    DamagedError: The file and its copy are damaged.
+  """
+  return look(directory)[0]
+
+
+def look(
+    directory: str | os.PathLike[str],
+) -> tuple[dict[int, Health], str | None]:
+  """The same, and what is wrong with the file where its copy was taken.
+
+  Raises:
+    DamagedError: The file and its copy are damaged.
+  """
+  root = epath.Path(directory)
+  known, why = _parse(root / FILE)
+  if known is not None:
+    return known, None
+  copied, why_copy = _parse(root / COPY)
+  if copied is not None:
+    return copied, (
+        f'{root / FILE} is damaged ({why}): what is in quarantine is taken '
+        f'from {COPY} beside it'
+    )
+  if why is None and why_copy is None:  # neither is there
+    return {}, None
+  what = FILE if why is not None else COPY
+  raise DamagedError(
+      f'{root / what} is damaged ({why or why_copy}) and '
+      f'{"so is its copy" if why and why_copy else "the other is absent"}, '
+      'expected the health of the checkpoints beside it: nobody knows which a '
+      f'fault followed. Copy {FILE} from a backup; or look which checkpoints '
+      f'are good (t5wild checkpoints verify, events.jsonl), remove the others, '
+      f'then {FILE} and {COPY}, and all that stay are candidates'
+  )
+
+
+def _parse(path: epath.Path) -> tuple[dict[int, Health] | None, str | None]:
+  """What a file says, or why it says nothing; two Nones where there is none."""
   try:
-    found = json.loads((epath.Path(directory) / FILE).read_text())
-    return {int(step): Health(**fields) for step, fields in found.items()}
-  except (OSError, ValueError, TypeError, AttributeError):
-    return {}
+    found = json.loads(path.read_text())
+    known = {int(step): Health(**fields) for step, fields in found.items()}
+  except (FileNotFoundError, NotADirectoryError):
+    return None, None
+  except (ValueError, TypeError, AttributeError) as error:
+    return None, f'{type(error).__name__}: {error}'
+  except OSError as error:
+    if '://' in os.fspath(path):
+      raise  # a store that is away, not a damaged one
+    return None, str(error)
+  strange = [one.state for one in known.values() if one.state not in _STATES]
+  if strange:
+    return None, f'the state {strange[0]!r}, expected one of {_STATES}'
+  return known, None
 
 
 def quarantined_steps(directory: str | os.PathLike[str]) -> frozenset[int]:
-  """Steps of the checkpoints that a fault followed."""
+  """Steps of the checkpoints that a fault followed.
+
+  Raises:
+    DamagedError: Nobody knows.
+  """
   return frozenset(
       step
       for step, health in read(directory).items()
@@ -65,11 +128,18 @@ class Book:
   """
 
   def __init__(self, directory: str | os.PathLike[str], *, is_writer: bool):
-    """Reads what is there."""
+    """Reads what is there, and mends a damaged file that has a copy.
+
+    Raises:
+      DamagedError: Nobody knows what is in quarantine.
+    """
     self._directory = os.fspath(directory)
     self._is_writer = is_writer
-    self._known = read(directory)
+    self._known, damage = look(directory)
     self._lock = threading.Lock()
+    if damage is not None:
+      logging.error('%s', damage)
+      self._write()
 
   def of(self, step: int) -> Health:
     """What is known of the checkpoint of a step."""
@@ -123,8 +193,10 @@ class Book:
         },
         indent=1,
     )
-    path = epath.Path(self._directory) / FILE
-    if '://' in self._directory:  # a bucket has whole files alone
-      path.write_text(text)
-    else:
-      heartbeats.replace(os.fspath(path), text)
+    # The copy first: killed between the two, the file is whole and older.
+    for name in (COPY, FILE):
+      path = epath.Path(self._directory) / name
+      if '://' in self._directory:  # a bucket has whole files alone
+        path.write_text(text)
+      else:
+        heartbeats.replace(os.fspath(path), text)

@@ -16,6 +16,7 @@ from t5wild.checkpoint_files import steps
 
 # In MODEL_DIR: where else the run keeps checkpoints.
 STORES_FILE = 'checkpoint_stores.json'
+UNKNOWN = 'health unknown'  # where the file of it is damaged
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class Entry:
     store: The directory around it.
     path: Its folder.
     num_bytes: Of all its files.
-    health: A state of `health`.
+    health: A state of `health`, or `UNKNOWN`.
     reason: Why it is in quarantine, or ''.
     is_pinned: Whether it stays whatever a run keeps.
     has_hashes: Whether its files have checksums.
@@ -55,24 +56,61 @@ def write_stores(model_dir: str, directories: Sequence[str]) -> None:
 
 def stores(directory: str | os.PathLike[str]) -> list[str]:
   """Returns a directory and the other stores that its run has."""
-  directory = steps.absolute_path(directory)
+  return _stores(steps.absolute_path(directory))[0]
+
+
+def _stores(directory: str) -> tuple[list[str], str | None]:
+  """The same, and what is wrong with the file that names the others."""
+  file = epath.Path(directory) / STORES_FILE
+  others, damage = [], None
   try:
-    text = (epath.Path(directory) / STORES_FILE).read_text()
+    text = file.read_text()
     others = [str(each) for each in json.loads(text)['stores']]
-  except (OSError, ValueError, KeyError, TypeError):
-    others = []
-  return [directory, *others]
+  except OSError:
+    pass  # A run has none before its first start.
+  except (ValueError, KeyError, TypeError) as error:
+    damage = (
+        f'{file} is damaged ({type(error).__name__}: {error}), expected the '
+        'other stores of the run: its tiers are not looked at; start the run, '
+        'which writes it anew, or name each store'
+    )
+  return [directory, *others], damage
+
+
+def damages(directory: str | os.PathLike[str]) -> list[str]:
+  """What is wrong with what a run knows of its checkpoints, if anything."""
+  found, damage = _stores(steps.absolute_path(directory))
+  told = [] if damage is None else [damage]
+  for store in found:
+    try:
+      told.append(health.look(store)[1])
+    except health.DamagedError as error:
+      told.append(str(error))
+  return [damage for damage in told if damage is not None]
 
 
 def entries(directory: str | os.PathLike[str]) -> list[Entry]:
   """Returns the complete checkpoints of a run, by step and store."""
   found = [
-      _entry(store, step, known.get(step, health.Health()))
+      _entry(
+          store,
+          step,
+          health.Health(state=UNKNOWN)
+          if known is None
+          else known.get(step, health.Health()),
+      )
       for store in stores(directory)
-      for known in [health.read(store)]
+      for known in [_known(store)]
       for step in steps.complete_steps(store)
   ]
   return sorted(found, key=lambda entry: entry.step)
+
+
+def _known(store: str) -> dict[int, health.Health] | None:
+  try:
+    return health.read(store)
+  except health.DamagedError:
+    return None
 
 
 def _entry(store: str, step: int, known: health.Health) -> Entry:

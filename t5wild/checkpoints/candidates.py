@@ -53,7 +53,9 @@ def find(
   if distributed.process_index() == 0:
     try:
       found = [dataclasses.asdict(one) for one in _look(cfg, model_dir)]
-    except (steps.NotACheckpointError, owners.NotOursError) as told:
+    except (
+        steps.NotACheckpointError, owners.NotOursError, health.DamagedError
+    ) as told:  # fmt: skip
       error = str(told)
   found, error = distributed.meet('first checkpoint', value=[found, error])[0]
   if error is not None:
@@ -65,7 +67,9 @@ def _look(
     cfg: configs.CheckpointConfig, model_dir: str | None
 ) -> list[Candidate]:
   if model_dir is not None:
-    own = of_stores(stores(cfg, model_dir))
+    directories = stores(cfg, model_dir)
+    own = of_stores(directories)
+    _tell_damaged_health(directories, model_dir=model_dir)
     if own:
       return own
   restore = cfg.restore
@@ -77,6 +81,16 @@ def _look(
         "to 'specific' and path to one of them"
     )
   return [Candidate(path=path) for path in paths]
+
+
+def _tell_damaged_health(directories: Sequence[str], *, model_dir: str) -> None:
+  for directory in directories:
+    try:
+      damage = health.look(directory)[1]
+    except OSError:
+      continue  # passed over, and told
+    if damage is not None:
+      run_events.add(model_dir, 'damaged', step=0, text=damage)
 
 
 def stores(cfg: configs.CheckpointConfig, model_dir: str) -> list[str]:
@@ -95,6 +109,9 @@ def of_stores(directories: Sequence[str]) -> list[Candidate]:
   """Returns the checkpoints of stores, newest first; of one step by store.
 
   A store that cannot be read is told, and has none.
+
+  Raises:
+    health.DamagedError: Nobody knows what of a store is in quarantine.
   """
   found = []
   for rank, directory in enumerate(directories):

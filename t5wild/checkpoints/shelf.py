@@ -129,10 +129,17 @@ class Shelf:
       logging.error('%s', missing)
 
   def _read_metrics(self, step: int) -> dict[str, float]:
+    file = epath.Path(self.path(step)) / _METRICS_FILE
     try:
-      file = epath.Path(self.path(step)) / _METRICS_FILE
-      return json.loads(file.read_text())
-    except (OSError, ValueError):  # None yet, or cut off by a kill.
+      found = json.loads(file.read_text())
+      return {str(name): float(value) for name, value in found.items()}
+    except OSError:  # None yet.
+      return {}
+    except (ValueError, TypeError, AttributeError) as error:
+      logging.error(
+          '%s is damaged (%s: %s): the step counts as one without metrics, '
+          'which keep_best does not keep', file, type(error).__name__, error,
+      )  # fmt: skip
       return {}
 
   def remove(self, step: int) -> None:

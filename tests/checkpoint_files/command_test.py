@@ -14,6 +14,7 @@ import pytest
 from t5wild import exit_codes
 from t5wild.checkpoint_files import command
 from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import listing
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
@@ -99,6 +100,39 @@ def test_list_says_what_is_known_of_each(run, say):
   assert 'pinned' not in say('list', run)[1]
 
 
+def test_a_damaged_file_of_health_is_told_and_nothing_called_a_candidate(
+    run, say
+):
+  health.Book(run, is_writer=True).quarantine([2], reason='a spike')
+  file = run / health.FILE
+  file.write_text(file.read_text()[:-1])
+  for verb in ('list', 'verify'):
+    code, text = say(verb, run)
+    assert code == exit_codes.FAILED.code
+    assert f'DAMAGED: {file} is damaged (JSONDecodeError' in text
+  assert 'quarantined' in say('list', run)[1]  # by the copy
+  (run / health.COPY).unlink()
+  code, text = say('list', run)
+  assert code == exit_codes.FAILED.code
+  assert 'health unknown, hashed' in text
+  assert 'candidate,' not in text
+
+
+def test_a_damaged_file_of_stores_is_told(run, say):
+  (run / listing.STORES_FILE).write_text('nope')
+  code, text = say('list', run)
+  assert code == exit_codes.FAILED.code
+  assert f'{run / listing.STORES_FILE} is damaged' in text
+  assert 'candidate, hashed' in text
+
+
+def test_a_mistyped_run_is_said_not_to_exist(tmp_path, say):
+  code, text = say('list', tmp_path / 'nope')
+  assert code == exit_codes.BAD_CONFIG.code
+  assert 'nope does not exist, expected a run directory' in text
+  assert say('list', tmp_path)[0] == exit_codes.DONE.code
+
+
 def test_verify_names_file_and_array(run, say):
   assert say('verify', run)[0] == exit_codes.DONE.code
   name = _flip_a_number(run / 'checkpoint_2')
@@ -109,6 +143,21 @@ def test_verify_names_file_and_array(run, say):
   assert f'{name} has other bytes' in text
   assert 'array target/big has the hash' in text
   assert say('verify', run, '--step', 1)[0] == exit_codes.DONE.code
+
+
+def test_a_checkpoint_under_another_ones_name_is_damaged(run, say, tmp_path):
+  shutil.copytree(run / 'checkpoint_2', run / 'checkpoint_700')
+  code, text = say('verify', run)
+  assert code == exit_codes.FAILED.code
+  assert f'{run}/checkpoint_2: good' in text
+  assert f'{run}/checkpoint_700: DAMAGED' in text
+  assert 'its folder is named for step 700, expected the same' in text
+  # A copy under a name that tells no step is what it is.
+  shutil.copytree(run / 'checkpoint_2', tmp_path / 'best')
+  assert say('verify', tmp_path / 'best')[0] == exit_codes.DONE.code
+  code, text = say('mirror', run, tmp_path / 'copy')
+  assert code == exit_codes.FAILED.code
+  assert steps.all_steps(tmp_path / 'copy') == [1, 2]
 
 
 def test_mirror_copies_what_is_good_and_leaves_what_is_there(

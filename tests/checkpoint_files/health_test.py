@@ -8,6 +8,8 @@ import pytest
 
 from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import candidates
+from t5wild.checkpoints import configs
 from t5wild.checkpoints import retention
 from t5wild.checkpoints import shelf as shelf_lib
 
@@ -55,10 +57,47 @@ def test_only_the_writer_writes(tmp_path):
   assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize('text', ['', '{"3": 1}', '[1]', '{"a": {}}', '{"3"'])
-def test_a_file_that_says_nothing_makes_all_candidates(tmp_path, text):
+_DAMAGED = [
+    '', '{"3": 1}', '[1]', '{"a": {}}', '{"3"', '\x00', '{"3": {"st": 1}}',
+    '{"3": {"state": "fine"}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('text', _DAMAGED)
+def test_a_damaged_file_is_told_and_its_copy_taken_and_mended(
+    tmp_path, text, caplog
+):
+  _save(tmp_path, 2, 3)
+  health.Book(tmp_path, is_writer=True).quarantine([3], reason='a spike')
   (tmp_path / health.FILE).write_text(text)
-  assert health.read(tmp_path) == {}
+  known, damage = health.look(tmp_path)
+  assert known[3].state == health.QUARANTINED
+  assert health.FILE in damage
+  assert steps.all_steps(tmp_path) == [2]
+  health.Book(tmp_path, is_writer=True)
+  assert health.FILE in caplog.text
+  assert health.look(tmp_path) == (known, None)
+
+
+@pytest.mark.parametrize('text', _DAMAGED)
+def test_nothing_is_resumed_from_where_nobody_knows_what_is_in_quarantine(
+    tmp_path, text
+):
+  _save(tmp_path, 2, 3)
+  (tmp_path / health.FILE).write_text(text)
+  with pytest.raises(health.DamagedError, match=health.FILE):
+    steps.all_steps(tmp_path)
+  with pytest.raises(health.DamagedError, match='absent.*expected.*Copy'):
+    _open(tmp_path)
+  (tmp_path / health.COPY).write_text(text)
+  with pytest.raises(steps.NotACheckpointError, match='so is its copy'):
+    candidates.find(configs.CheckpointConfig(), str(tmp_path))
+
+
+def test_a_lost_file_is_told_and_its_copy_taken(tmp_path):
+  health.Book(tmp_path, is_writer=True).quarantine([3], reason='a spike')
+  (tmp_path / health.FILE).unlink()
+  assert health.quarantined_steps(tmp_path) == {3}
 
 
 def test_a_disk_that_refuses_the_file_does_not_end_the_run(tmp_path, caplog):
