@@ -22,6 +22,8 @@ from t5wild.checkpoint_files import s3_paths  # noqa: F401 -- makes s3:// known
 COMMIT_MARKER = 'commit_success.txt'
 STATE_ITEM = 'state'
 DATASET_ITEM = 'dataset'
+# Tells a position that a run removed from one that was lost.
+DATASET_REMOVED = 'dataset_removed'
 NATIVE_INDEX = 'checkpoint'  # T5X's own format, written last.
 
 # What lies in a folder.
@@ -270,6 +272,7 @@ def delete_dataset_state(checkpoint: str | os.PathLike[str]) -> None:
   """Removes the data position of a checkpoint; its arrays stay."""
   path = epath.Path(checkpoint) / DATASET_ITEM
   if path.exists():
+    (path.parent / DATASET_REMOVED).write_text('by keep_dataset_checkpoints\n')
     _delete(path, marker=path / COMMIT_MARKER)
 
 

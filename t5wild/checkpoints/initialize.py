@@ -14,6 +14,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
 from t5wild import train_state as train_state_lib
+from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import candidates
 from t5wild.checkpoints import configs
@@ -154,6 +155,11 @@ def _restore(
       )
   )
   jax.block_until_ready(state)
+  if candidate.is_own and int(state.step) != candidate.step:
+    raise integrity.CorruptError(
+        f'{candidate.path} is damaged: '
+        + named_steps.explain(candidate.step, saved=int(state.step))
+    )
   if not candidate.is_own:
     _tell_dtype(state, train_state_shape, candidate.path)
   logging.info(
@@ -227,6 +233,12 @@ def _read_position(path: str, *, is_needed: bool) -> dict[str, Any] | None:
     position = positions.read_position(
         path, process=jax.process_index(), count=jax.process_count()
     )
+    if position is None and positions.was_saved(path):
+      told = (
+          f'{path} is damaged: its position in the data was saved and is gone '
+          f'({steps.DATASET_ITEM}/). Expected it, as the run would repeat data '
+          'else: take an older checkpoint, or a copy'
+      )
   except (steps.NotACheckpointError, ValueError, OSError) as error:
     told = f'{path} is damaged: its position in the data: {error}'
   # All take it, or none.
@@ -242,9 +254,10 @@ def _read_position(path: str, *, is_needed: bool) -> dict[str, Any] | None:
         'read the data from the beginning'
     )
   logging.warning(
-      '%s holds no position in the data: the run reads it from the beginning '
-      'and repeats what it has seen, as where it was saved with '
-      'SaveCheckpointConfig.save_dataset = False (as T5X recipes set). Set it '
-      'to True to prevent this in the future', path,
+      '%s holds no position in the data, as none was saved with it '
+      '(SaveCheckpointConfig.save_dataset = False, as T5X recipes set; or it '
+      'is not of t5wild) or keep_dataset_checkpoints removed it: the run reads '
+      'the data from the beginning and repeats what it has seen. To prevent '
+      'this in the future set the first to True, the second to None', path,
   )  # fmt: skip
   return None

@@ -10,6 +10,8 @@ import base64
 from collections.abc import Mapping
 import dataclasses
 import json
+import os
+import re
 from typing import Any
 
 from absl import logging
@@ -18,11 +20,13 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
+from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import steps
 
 OF_ALL_FILE = 'position.json'
 # As `data.reader_protocol` has it: this room does not see that one.
 OF_ALL_HOSTS = 'of_all_hosts'
+_OWN_FILE = re.compile(r'process_\d+-of-(\d+)\.json\Z')
 
 
 class PositionHandler(ocp.JsonCheckpointHandler):
@@ -87,11 +91,14 @@ def read_position(
 
   With another number of processes than at the save, a process gets that of an
   old one; the reader says whether it can go on from there.
+
+  Raises:
+    ValueError: That of some of the processes is lost.
   """
   folder = epath.Path(checkpoint) / steps.DATASET_ITEM
   shared = folder / OF_ALL_FILE
   if shared.exists():
-    return _decode(json.loads(shared.read_text()))
+    return _parse(shared)
   file = folder / _own_file(process, count)
   if not file.exists():
     # No glob: below a folder such as `runs[1]` one finds nothing.
@@ -99,13 +106,81 @@ def read_position(
     others = sorted(path for path in there if path.suffix == '.json')
     if not others:
       return None
+    _check_all_there([path.name for path in others], checkpoint)
     file = others[process % len(others)]
     logging.warning(
         '%s was saved by %d processes and is read by %d: process %d takes the '
         'position in the data from %s',
         checkpoint, len(others), count, process, file.name,
     )  # fmt: skip
-  return _decode(json.loads(file.read_text()))
+  return _parse(file)
+
+
+def _parse(file: epath.Path) -> dict[str, Any]:
+  """Reads a position.
+
+  Raises:
+    ValueError: The file is damaged.
+  """
+  try:
+    found = _decode(json.loads(file.read_text()))
+  except (ValueError, TypeError) as error:
+    raise ValueError(f'{file} cannot be read ({error})') from error
+  if not isinstance(found, dict):
+    raise ValueError(f'{file} holds {str(found)[:80]}, expected names')
+  return found
+
+
+def _check_all_there(names: list[str], checkpoint: str) -> None:
+  found = [_OWN_FILE.match(name) for name in names]
+  counts = {int(match.group(1)) for match in found if match}
+  if counts and counts != {len(names)}:
+    raise ValueError(
+        f'{checkpoint} holds the positions {names}, expected one of each of '
+        f'{max(counts)} processes: take an older checkpoint, or a copy'
+    )
+
+
+def was_saved(checkpoint: str) -> bool:
+  """Whether a checkpoint was saved with a position, and should have it still.
+
+  By its own record: Orbax's list of its parts, else the list of its files. Of
+  one of ours that has lost both, by what the checkpoints beside it hold.
+  """
+  folder = epath.Path(checkpoint)
+  if (folder / steps.DATASET_REMOVED).exists():
+    return False
+  handlers = _handlers(folder)
+  if handlers is not None:
+    # Those of T5X hold a position of another kind.
+    return str(handlers.get(steps.DATASET_ITEM)).startswith('t5wild.')
+  try:
+    files = file_hashes.read(checkpoint)
+    return any(name.startswith(f'{steps.DATASET_ITEM}/') for name in files)
+  except file_hashes.NoHashesError:
+    pass
+  return (folder / file_hashes.FOLDER).is_dir() and any(
+      (other / steps.DATASET_ITEM).is_dir()
+      for other in map(epath.Path, _beside(folder))
+  )
+
+
+def _handlers(folder: epath.Path) -> dict[str, Any] | None:
+  """By whom each part was written; None: not known."""
+  try:
+    record = json.loads((folder / '_CHECKPOINT_METADATA').read_text())
+    handlers = record['item_handlers']
+  except (OSError, ValueError, LookupError, TypeError):
+    return None
+  return handlers if isinstance(handlers, dict) else None
+
+
+def _beside(folder: epath.Path) -> list[str]:
+  directory = os.fspath(folder.parent)
+  return [
+      steps.get_checkpoint_dir(directory, step)
+      for step in steps.complete_steps(directory)
+  ]
 
 
 def _encode(value: Any) -> Any:

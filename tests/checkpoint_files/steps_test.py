@@ -83,7 +83,9 @@ def test_dataset_state_goes_alone(tmp_path):
   folder = _make(tmp_path, 'checkpoint_5')
   (folder / 'dataset').mkdir()
   steps.delete_dataset_state(folder)
-  assert sorted(os.listdir(folder)) == [steps.COMMIT_MARKER, 'state']
+  assert sorted(os.listdir(folder)) == [
+      steps.COMMIT_MARKER, steps.DATASET_REMOVED, 'state'
+  ]  # fmt: skip
 
 
 def _refusal(path):

@@ -61,7 +61,13 @@ def _events(run):
 
 
 def _position(checkpoint):
-  return next((checkpoint / 'dataset').iterdir())
+  return next((checkpoint / 'dataset').glob('*.json'))
+
+
+def _forget(checkpoint, *names):
+  for name in names:
+    path = checkpoint / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 _DAMAGES = {
@@ -73,6 +79,18 @@ _DAMAGES = {
     'a torn description': lambda c: _cut(c / 'state' / '_METADATA'),
     'a flipped position': lambda c: _position(c).write_text('{"batches": 8}'),
     'a torn position': lambda c: _position(c).write_text('{"bat'),
+    'a deleted position': lambda c: shutil.rmtree(c / 'dataset'),
+    'a position without its file': lambda c: _position(c).unlink(),
+    'no position and no list of files': lambda c: _forget(
+        c, 'dataset', 'integrity/files.process_00000-of-00001.json'
+    ),
+    'no position and no record': lambda c: _forget(
+        c, 'dataset', '_CHECKPOINT_METADATA',
+        'integrity/files.process_00000-of-00001.json',
+    ),
+    'the position of one process of two': lambda c: _position(c).rename(
+        c / 'dataset' / 'process_00001-of-00002.json'
+    ),
 }
 
 
@@ -100,6 +118,18 @@ def test_the_one_before_is_taken_and_the_damaged_one_put_away(
   assert model.initialize(run).step == 2
 
 
+def test_a_copy_under_the_name_of_a_later_step_is_not_resumed_from(
+    run, saved
+):
+  shutil.copytree(run / 'checkpoint_1', run / 'checkpoint_700')
+  initial = saved[1].initialize(run, save=configs.SaveCheckpointConfig())
+  assert initial.step == 2
+  (damaged, fell_back) = _events(run)
+  assert damaged[:2] == ('checkpoint/damaged', 700)
+  assert 'its state is of step 1, and its folder is named' in damaged[2]
+  assert fell_back[:2] == ('checkpoint/fell_back', 2)
+
+
 @pytest.mark.parametrize(
     'name', [steps.COMMIT_MARKER, '_CHECKPOINT_METADATA']
 )
@@ -111,6 +141,22 @@ def test_a_missing_file_without_numbers_is_told_and_the_state_taken(
   ((event, step, text),) = _events(run)
   assert (event, step) == ('checkpoint/incomplete', 2)
   assert name in text
+
+
+def test_a_checkpoint_whose_position_was_never_saved_or_was_removed_is_taken(
+    run, saved, tmp_path
+):
+  model = saved[1]
+  steps.delete_dataset_state(run / 'checkpoint_2')
+  initial = model.initialize(run)
+  assert (initial.step, initial.dataset_state) == (2, None)
+  model.save(tmp_path / 'none', at=(1,))
+  # Not by the word of the other checkpoints, where it has its own.
+  model.save(tmp_path / 'none', at=(2,), dataset_state={'batches': 7},
+             save_dataset=False)  # fmt: skip
+  initial = model.initialize(tmp_path / 'none')
+  assert (initial.step, initial.dataset_state) == (2, None)
+  assert _events(run) == _events(tmp_path / 'none') == []
 
 
 def test_a_run_whose_checkpoints_are_all_damaged_does_not_begin_anew(
