@@ -140,6 +140,14 @@ def to_text(entries: Mapping[str, tuple[Sequence[int], str, int]]) -> str:
   })
 
 
+def has_any(checkpoint: str | os.PathLike[str]) -> bool:
+  """Whether hashes of arrays were written, whole or not."""
+  folder = epath.Path(checkpoint) / FOLDER
+  return folder.is_dir() and any(
+      path.name.startswith('arrays.') for path in folder.iterdir()
+  )
+
+
 def read(
     checkpoint: str | os.PathLike[str],
 ) -> dict[str, tuple[tuple[int, ...], str, int]]:

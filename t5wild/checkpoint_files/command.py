@@ -8,6 +8,7 @@ import os
 import sys
 
 from t5wild import exit_codes
+from t5wild.checkpoint_files import array_hashes
 from t5wild.checkpoint_files import copying
 from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import listing
@@ -170,10 +171,21 @@ def _is_good(checkpoint: str, *, with_arrays: bool) -> bool:
       with_arrays = True  # which of them it is
   except file_hashes.NoHashesError as error:
     said, with_arrays = f'files: {error}', True
+  word = 'good'
   if with_arrays:
-    problems += _array_problems(checkpoint)
-    said += ', all arrays'
-  _say(f'{checkpoint}: {"DAMAGED" if problems else "good"} ({said})')
+    try:
+      problems += _array_problems(checkpoint)
+      said += ', all arrays'
+    except file_hashes.NoHashesError as error:
+      unreadable = _unreadable(checkpoint)
+      problems += unreadable
+      # A list that is there and says nothing is damaged; none is of old.
+      if array_hashes.has_any(checkpoint):
+        problems.append(f'arrays: {error}')
+      if not unreadable:
+        word = 'UNCHECKED, readable'
+        said += ', arrays: no hashes either; all were decoded'
+  _say(f'{checkpoint}: {"DAMAGED" if problems else word} ({said})')
   for problem in problems[:_MOST_NAMED]:
     _say(f'  {problem}')
   if len(problems) > _MOST_NAMED:
@@ -188,8 +200,24 @@ def _array_problems(checkpoint: str) -> list[str]:
     return [
         f'array {key} {what}' for key, what in stored_arrays.damages(checkpoint)
     ]
-  except (file_hashes.NoHashesError, steps.NotACheckpointError) as error:
+  except steps.NotACheckpointError as error:
     return [f'arrays: {error}']
+
+
+def _unreadable(checkpoint: str) -> list[str]:
+  """What cannot be decoded of a checkpoint without hashes."""
+  from t5wild.checkpoint_files import stored_arrays  # TensorStore, numpy
+
+  problems = []
+  try:
+    for key in stored_arrays.names(checkpoint):
+      try:
+        stored_arrays.read(checkpoint, key)
+      except steps.NotACheckpointError as error:
+        problems.append(f'array {key}: {error}')
+  except steps.NotACheckpointError as error:
+    problems.append(f'arrays: {error}')
+  return problems
 
 
 def _mirror(arguments: argparse.Namespace) -> int:

@@ -160,6 +160,28 @@ def test_a_checkpoint_under_another_ones_name_is_damaged(run, say, tmp_path):
   assert steps.all_steps(tmp_path / 'copy') == [1, 2]
 
 
+def test_a_checkpoint_without_hashes_is_unchecked_and_not_damaged(run, say):
+  shutil.rmtree(run / 'checkpoint_1' / 'integrity')
+  code, text = say('verify', run)
+  assert code == exit_codes.DONE.code
+  assert 'checkpoint_1: UNCHECKED, readable (files: ' in text
+  assert 'checkpoint_2: good (' in text
+  for file in (run / 'checkpoint_1' / 'state').rglob('*'):
+    if file.is_file() and not file.name.startswith('_'):
+      file.write_bytes(file.read_bytes()[:-1])
+  code, text = say('verify', run)
+  assert code == exit_codes.FAILED.code
+  assert 'checkpoint_1: DAMAGED (files: ' in text
+
+
+def test_hashes_that_cannot_be_read_are_a_damage(run, say):
+  (file,) = (run / 'checkpoint_1' / 'integrity').glob('arrays.*')
+  file.write_text('')
+  code, text = say('verify', run, '--arrays')
+  assert code == exit_codes.FAILED.code
+  assert 'checkpoint_1: DAMAGED (' in text
+
+
 def test_mirror_copies_what_is_good_and_leaves_what_is_there(
     run, say, tmp_path
 ):
