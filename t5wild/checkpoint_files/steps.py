@@ -100,6 +100,22 @@ def complete_steps(directory: str | os.PathLike[str]) -> list[int]:
   )
 
 
+def broken_steps(directory: str | os.PathLike[str]) -> list[int]:
+  """Steps whose folder is there, emptied or without its state; in order.
+
+  On a disk a checkpoint appears and goes as a whole: somebody harmed these.
+  In a bucket they are saves that a kill left, and are removed.
+  """
+  if is_bucket(directory):
+    return []
+  found = {
+      run_dir_lib.checkpoint_step(name)
+      for name in _names(directory)
+      if (epath.Path(directory) / name).is_dir()
+  }
+  return sorted(found - {None, *complete_steps(directory)})
+
+
 def latest_step(directory: str | os.PathLike[str]) -> int | None:
   """Returns the newest step with a complete checkpoint, or None."""
   steps = all_steps(directory)

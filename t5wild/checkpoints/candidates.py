@@ -16,6 +16,10 @@ from t5wild.checkpoints import integrity
 from t5wild.checkpoints import owners
 from t5wild.partitioning import distributed
 
+# How the reason begins for which a checkpoint is in quarantine that cannot be
+# read: other than after a fault, a run does not begin anew where all are so.
+_DAMAGED = 'damaged: '
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Candidate:
@@ -70,8 +74,11 @@ def _look(
     directories = stores(cfg, model_dir)
     own = of_stores(directories)
     _tell_damaged_health(directories, model_dir=model_dir)
+    damaged = _tell_broken(directories, model_dir=model_dir)
     if own:
       return own
+    if damaged:
+      raise none_is_good(damaged)
   restore = cfg.restore
   paths = [] if restore is None else restore.checkpoint_paths()
   if len(paths) > 1:
@@ -91,6 +98,42 @@ def _tell_damaged_health(directories: Sequence[str], *, model_dir: str) -> None:
       continue  # passed over, and told
     if damage is not None:
       run_events.add(model_dir, 'damaged', step=0, text=damage)
+
+
+def _tell_broken(
+    directories: Sequence[str], *, model_dir: str
+) -> list[Candidate]:
+  """Puts emptied folders in quarantine, so that a save takes their place.
+
+  Returns:
+    These, and those that were found damaged at an earlier start.
+  """
+  found = []
+  for directory in directories:
+    try:
+      broken = steps.broken_steps(directory)
+      whole = steps.complete_steps(directory)
+    except OSError:
+      continue  # passed over, and told
+    known = health.read(directory)
+    put_away = {
+        step for step in (*broken, *whole)
+        if known.get(step, health.Health()).reason.startswith(_DAMAGED)
+    }  # fmt: skip
+    for step in sorted({*broken, *put_away}):
+      one = Candidate(
+          path=steps.get_checkpoint_dir(directory, step),
+          directory=directory,
+          step=step,
+      )
+      found.append(one)
+      if step not in put_away:
+        error = steps.NotACheckpointError(
+            f'it has lost its {steps.STATE_ITEM}/ and {steps.COMMIT_MARKER}, '
+            'expected a whole checkpoint: copy it again, or remove the folder'
+        )
+        reject(one, error, model_dir=model_dir)
+  return found
 
 
 def stores(cfg: configs.CheckpointConfig, model_dir: str) -> list[str]:
@@ -141,7 +184,9 @@ def reject(candidate: Candidate, error: Exception, *, model_dir: str) -> None:
   run_events.add(model_dir, 'damaged', step=candidate.step, text=text)
   try:
     book = health.Book(candidate.directory, is_writer=True)
-    book.quarantine([candidate.step], reason=str(error)[:1000])
+    book.quarantine(
+        [candidate.step], reason=f'{_DAMAGED}{error}'[:1000]
+    )
   except OSError:
     logging.exception('It could not be put in quarantine')
 
@@ -172,6 +217,7 @@ def none_is_good(refused: Sequence[Candidate]) -> steps.NotACheckpointError:
   names = ', '.join(candidate.path for candidate in refused)
   return steps.NotACheckpointError(
       f'all {len(refused)} checkpoints of this run are damaged ({names}; each '
-      'is told above), expected one whole: copy one to MODEL_DIR from '
-      'elsewhere, or train in another MODEL_DIR'
+      'is told above, or in events.jsonl), expected one whole: copy one to '
+      'MODEL_DIR from elsewhere, or train in '
+      'another MODEL_DIR'
   )

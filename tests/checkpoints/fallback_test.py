@@ -159,13 +159,44 @@ def test_a_checkpoint_whose_position_was_never_saved_or_was_removed_is_taken(
   assert _events(run) == _events(tmp_path / 'none') == []
 
 
+def _empty(checkpoint):
+  shutil.rmtree(checkpoint)
+  checkpoint.mkdir()
+
+
+_LOSSES = {
+    'emptied': _empty,
+    'no state': lambda c: _forget(
+        c, 'state', steps.COMMIT_MARKER, '_CHECKPOINT_METADATA'
+    ),
+}
+
+
+@pytest.mark.parametrize('loss', _LOSSES)
+def test_an_emptied_checkpoint_is_told_and_saved_anew(run, saved, loss):
+  model = saved[1]
+  _LOSSES[loss](run / 'checkpoint_2')
+  assert model.initialize(run).step == 1
+  ((event, step, text),) = _events(run)
+  assert (event, step) == ('checkpoint/damaged', 2)
+  assert f'{run}/checkpoint_2 is not taken: it has lost its state/' in text
+  assert model.initialize(run).step == 1
+  assert len(_events(run)) == 1  # told once
+  model.save(run, at=(2,), dataset_state={'batches': 7})
+  assert model.initialize(run).step == 2
+
+
+@pytest.mark.parametrize(
+    'harm', [lambda c: _flip(_largest(c)), *_LOSSES.values()]
+)
 def test_a_run_whose_checkpoints_are_all_damaged_does_not_begin_anew(
-    run, saved
+    run, saved, harm
 ):
   for step in (1, 2):
-    _flip(_largest(run / f'checkpoint_{step}'))
-  with pytest.raises(steps.NotACheckpointError, match='all 2 checkpoints'):
-    saved[1].initialize(run)
+    harm(run / f'checkpoint_{step}')
+  for _ in range(2):  # nor at the next try
+    with pytest.raises(steps.NotACheckpointError, match='all 2 checkpoints'):
+      saved[1].initialize(run)
 
 
 def test_a_checkpoint_that_a_recipe_names_is_refused_and_left(run, saved):
