@@ -242,6 +242,7 @@ class _Session:
     training_description.write(
         self._plan, self._data, info,
         metrics=self._metrics, step=self._first_step,
+        is_resumed=self._is_resumed,
     )  # fmt: skip
 
   def fit(self, ahead: compile_ahead.CompileAhead) -> int:

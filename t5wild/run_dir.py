@@ -56,6 +56,14 @@ class RunDir:
     """The recipe with every default that was used."""
     return self.join('operative_config.gin')
 
+  def config_before(self, step: int) -> str:
+    """The recipe until a resume at a step changed it."""
+    return self.join(f'config_before_step_{step}.gin')
+
+  def operative_config_before(self, step: int) -> str:
+    """The same with every default that was used."""
+    return self.join(f'operative_config_before_step_{step}.gin')
+
   @property
   def model_info(self) -> str:
     """Parameters, their shapes and shardings, as text."""

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run leaves of itself before its first step."""
 
+import contextlib
+
 import jax
 
 from t5wild import run_dir as run_dir_lib
+from t5wild import training_changes
 from t5wild import training_data
 from t5wild import training_plan
 from t5wild.trainer import metrics_manager
@@ -19,8 +22,12 @@ def write(
     *,
     metrics: metrics_manager.MetricsManager,
     step: int,
+    is_resumed: bool,
 ) -> None:
-  """Leaves model-info.txt and the operative config in the run directory."""
+  """Leaves model-info.txt and the operative config in the run directory.
+
+  Where a resumed run has another one than before, that is told.
+  """
   metrics.write_scalars(
       step, {'data/position_is_exact': float(data.position_is_exact)}
   )
@@ -34,4 +41,9 @@ def write(
       num_processes=jax.process_count(),
   )
   if plan.summarize_config_fn is not None:
-    plan.summarize_config_fn(plan.model_dir, metrics, step)
+    with (
+        training_changes.told(run_dir, step=step)
+        if is_resumed
+        else contextlib.nullcontext()
+    ):
+      plan.summarize_config_fn(plan.model_dir, metrics, step)

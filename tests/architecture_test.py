@@ -35,6 +35,7 @@ _FLOORS = {
     'models': 4,
     'evaluator': 5, 'trainer': 5,
     'loss_probe': 5.5, 'training_plan': 5.5,
+    'training_changes': 5.7,
     'training_checks': 5.8, 'training_claim': 5.8,
     'training_data': 5.7, 'training_saves': 5.7,
     'training_description': 5.8,

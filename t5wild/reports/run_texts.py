@@ -16,6 +16,7 @@ from t5wild.reports import gin_text
 from t5wild.reports import held_out
 from t5wild.reports import history as history_lib
 from t5wild.reports import programs
+from t5wild.vitals import gin_statements
 from t5wild.vitals import redaction
 
 _TOTAL_STEPS = ('train_script.train.total_steps', 'TRAIN_STEPS')
@@ -127,7 +128,7 @@ def _without_secret(name: str, value: str) -> str:
 
 def _total_steps(operative: str) -> int | None:
   for name in _TOTAL_STEPS:
-    value = gin_text.resolved(operative, name)
+    value = gin_statements.resolved(operative, name)
     if value is not None and value.isdigit():
       return int(value)
   return None

@@ -3,6 +3,7 @@
 """What a configuration's text says was set."""
 
 from t5wild.reports import gin_text
+from t5wild.vitals import gin_statements
 
 _OPERATIVE = """
 import seqio
@@ -19,7 +20,7 @@ a.f.w = None
 
 
 def test_statements_over_several_lines_are_whole():
-  assert dict(gin_text.statements(_OPERATIVE)) == {
+  assert dict(gin_statements.statements(_OPERATIVE)) == {
       'STEPS': '10', 'MORE': '%STEPS',
       'a.f.x': "'constant * \\\\ warmup'",
       'a.f.y': "{'inputs': [1, 2], 'targets': 3}",
@@ -36,6 +37,6 @@ def test_what_the_given_configuration_binds_was_set_in_all_scopes():
 
 
 def test_macros_are_followed_and_a_circle_ends():
-  assert gin_text.resolved(_OPERATIVE, 'MORE') == '10'
-  assert gin_text.resolved('A = %B\nB = %A\n', 'A') in ('%A', '%B')
-  assert gin_text.resolved(_OPERATIVE, 'NOTHING') is None
+  assert gin_statements.resolved(_OPERATIVE, 'MORE') == '10'
+  assert gin_statements.resolved('A = %B\nB = %A\n', 'A') in ('%A', '%B')
+  assert gin_statements.resolved(_OPERATIVE, 'NOTHING') is None

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The t5wild Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A resumed run tells what of its configuration it changes."""
+
+import json
+
+import pytest
+
+from t5wild import run_dir as run_dir_lib
+from t5wild import training_changes
+
+
+def _operative(place, *, rate='0.4', more=''):
+  return (
+      f"MODEL_DIR = '{place}'\nTOKEN = 'sekrit-1'\n"
+      f'schedules.rate = {rate}\n'
+      f"tiers.FastTier.directory = '{place}/fast'\n{more}"
+  )
+
+
+@pytest.fixture
+def run(tmp_path):
+  run = run_dir_lib.RunDir(str(tmp_path / 'run'))
+  (tmp_path / 'run').mkdir()
+  _write(run, _operative(run.path))
+  return run
+
+
+def _write(run, operative, *, given='schedules.rate = 0.4\n'):
+  for path, text in (
+      (run.operative_config_gin, operative), (run.config_gin, given),
+  ):  # fmt: skip
+    with open(path, 'w') as file:
+      file.write(text)
+
+
+def _events(run):
+  with open(run.events_jsonl) as file:
+    return [json.loads(line) for line in file]
+
+
+def _files(run, tmp_path):
+  return sorted(path.name for path in (tmp_path / 'run').iterdir())
+
+
+def test_a_changed_value_is_an_event_and_the_former_files_stay(run, tmp_path):
+  with training_changes.told(run, step=60):
+    _write(
+        run,
+        _operative(run.path, rate='0.1').replace('sekrit-1', 'sekrit-2'),
+        given='schedules.rate = 0.1\n',
+    )
+  (event,) = _events(run)
+  assert (event['name'], event['step'], event['value']) == (
+      'config/changed', 60, 2.0
+  )  # fmt: skip
+  assert 'schedules.rate = 0.4 -> 0.1' in event['text']
+  # What its name makes a secret is told without its value.
+  assert 'TOKEN' in event['text']
+  assert 'sekrit' not in event['text']
+  former = tmp_path / 'run' / 'operative_config_before_step_60.gin'
+  assert former.read_text() == _operative(run.path)
+  assert (tmp_path / 'run' / 'config_before_step_60.gin').exists()
+
+
+def test_the_first_former_file_of_a_step_stays(run, tmp_path):
+  for rate in ('0.1', '0.2'):
+    with training_changes.told(run, step=60):
+      _write(run, _operative(run.path, rate=rate))
+  former = tmp_path / 'run' / 'operative_config_before_step_60.gin'
+  assert 'rate = 0.4' in former.read_text()
+  first, second = (event['text'] for event in _events(run))
+  assert '0.4 -> 0.1' in first
+  assert '0.1 -> 0.2' in second
+
+
+def test_a_moved_run_and_new_defaults_are_no_change(run, tmp_path):
+  with training_changes.told(run, step=60):
+    _write(run, _operative('/elsewhere', more='schedules.new_default = 1\n'))
+  assert _files(run, tmp_path) == ['config.gin', 'operative_config.gin']
+
+
+def test_what_a_recipe_sets_anew_or_no_longer_is_a_change():
+  def texts(given, operative):
+    return {'config.gin': given, 'operative_config.gin': operative}
+
+  assert training_changes.differences(
+      texts('a.b = 1\n', 'a.b = 1\n'), texts('c.d = 2\n', 'c.d = 2\n')
+  ) == {'a.b': ('1', '(not set)'), 'c.d': ('(not set)', '2')}
+  assert training_changes.differences({}, texts('a.b = 1\n', 'a.b = 1\n')) == {}
+
+
+def test_a_run_killed_as_it_writes_keeps_what_it_had(run, tmp_path):
+  with pytest.raises(KeyboardInterrupt), training_changes.told(run, step=60):
+    raise KeyboardInterrupt
+  assert 'operative_config_before_step_60.gin' in _files(run, tmp_path)
