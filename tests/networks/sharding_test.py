@@ -17,6 +17,7 @@ import pytest
 
 from t5wild.networks import layers
 from t5wild.networks import transformer
+from tests import t5x_network
 from tests.networks import decoders
 
 RULES = (
@@ -29,6 +30,7 @@ RULES = (
     ('length', 'sequence'),
 )
 FULLY_SHARDED = (*RULES, ('embed', 'data'))
+HALVES = np.array([[1, 1, 1, 1, 2, 2, 2, 2]] * 8)  # two examples in a row
 QUICK = {'xla_backend_optimization_level': 0}  # to compile
 AXES = ('data', 'model', 'sequence')
 
@@ -139,11 +141,12 @@ def test_a_packed_prefix_lm_gives_the_same_numbers_on_every_mesh():
       make_mesh(2, 2, 2),
       FULLY_SHARDED,
       decoder_causal_attention=np.array([[1, 1, 0, 0, 1, 0, 0, 0]] * 8),
-      decoder_segment_ids=np.array([[1, 1, 1, 1, 2, 2, 2, 2]] * 8),
+      decoder_segment_ids=HALVES,
   )
 
 
 def assert_same_on_mesh(network, mesh, rules, **features):
+  """Returns the program whose numbers were compared."""
   compiled, arguments = compile_step(network, mesh, rules, **features)
   loss, gradients = compiled(*arguments)
   params = init(network)['params']
@@ -160,6 +163,68 @@ def assert_same_on_mesh(network, mesh, rules, **features):
       jax.device_get(gradients),
       jax.device_get(expected),
   )
+  return compiled
+
+
+ENCODER_DECODER = (
+    transformer.Transformer(
+        t5x_network.PLAIN.replace(
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            head_dim=4,
+            scan_layers=True,
+        )
+    ),
+    {
+        'encoder_segment_ids': np.repeat(HALVES, 2, axis=1),
+        'decoder_segment_ids': HALVES,
+    },
+)
+PREFIX_LM = (
+    decoders.make('t5x', head_dim=4),
+    {
+        'decoder_causal_attention': np.array([[1, 1, 0, 0, 1, 0, 0, 0]] * 8),
+        'decoder_segment_ids': HALVES,
+    },
+)
+DECODER = decoders.make('llama', head_dim=4), {'decoder_segment_ids': HALVES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('network_and_features', 'shape'),
+    [(ENCODER_DECODER, (4, 1, 2)), (DECODER, (1, 2, 4))],
+    ids=['t5 by 2', 'decoder by 4'],
+)
+def test_packed_rows_in_pieces_give_the_same_numbers(
+    network_and_features, shape
+):
+  network, features = network_and_features
+  assert_same_on_mesh(network, make_mesh(*shape), FULLY_SHARDED, **features)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('network_and_features', 'pairs'),
+    [
+        (ENCODER_DECODER, [(8, 8), (16, 16), (8, 16)]),
+        (PREFIX_LM, [(8, 8)]),
+    ],
+    ids=['t5', 'prefix lm'],
+)
+def test_a_sequence_axis_cuts_every_array_of_pairs_and_changes_no_number(
+    network_and_features, pairs
+):
+  network, features = network_and_features
+  text = assert_same_on_mesh(
+      network, make_mesh(2, 1, 4), FULLY_SHARDED, **features
+  ).as_text()
+  for queries, keys in pairs:
+    # Of a batch and heads. A head has 4 features, so that arrays of other
+    # things have no such end.
+    array = rf'f32\[\d+,\d+,%d,{keys}\]'
+    assert re.search(array % (queries // 4), text)
+    assert not re.search(array % queries, text)
 
 
 def test_data_parallel_step_moves_nothing_but_sums(config):
