@@ -23,6 +23,7 @@ _SAVED = 'train/checkpoint/saved'
 class _Bad:
   """A curve from its first bad record on."""
 
+  chart: str
   column: history_lib.Column
   row: int
   number: int
@@ -44,7 +45,9 @@ def find(history: history_lib.History) -> list[finding_lib.Finding]:
     for column in judged_curves.of_kind(history, key):
       rows = np.flatnonzero(~np.isfinite(column.values))
       if len(rows):
-        bad = _Bad(column=column, row=int(rows[0]), number=len(rows))
+        bad = _Bad(
+            chart=key, column=column, row=int(rows[0]), number=len(rows)
+        )
         step = int(column.steps[bad.row])
         alike.setdefault((step, bad.what, bad.is_to_the_end), []).append(bad)
   return [_finding(history, curves) for curves in alike.values()]
@@ -54,7 +57,7 @@ def _finding(
     history: history_lib.History, curves: list[_Bad]
 ) -> finding_lib.Finding:
   first = curves[0]
-  where, _ = judged_curves.seen_at(history, first.column, first.row, _SEEN)
+  where, seen = judged_curves.seen_at(history, first.column, first.row, _SEEN)
   names = [judged_curves.words(curve.column.name) for curve in curves]
   names = list(dict.fromkeys(names))
   who = ' and '.join([names[0], *(_small(name) for name in names[1:])])
@@ -71,11 +74,15 @@ def _finding(
   return finding_lib.Finding(
       level='bad',
       text=f'{text}.{more}',
-      step=int(first.column.steps[first.row]),
-      events=[
-          judged_curves.event('not_finite', first.column, first.row, text)
-      ],
+      step=int(first.column.steps[first.row]) if seen is None else seen.step,
+      # The run's own event is on the timeline already.
+      events=[judged_curves.event('not_finite', first.column, first.row, text)]
+      if seen is None
+      else [],
       weight=finding_lib.SURE,
+      chart=first.chart,
+      seconds=None if seen is None else seen.seconds,
+      label=first.what,
   )
 
 

@@ -43,7 +43,9 @@ class Contents:
     events: the timeline.
     time_spent: None = not recorded.
     texts: configuration, samples, environment.
-    clock: [2, points] of steps and hours since the first record.
+    clock: [2, points] of steps and seconds since the beginning.
+    first_seconds: wall clock time of the beginning: of the first process, by
+      its books, or else of the first record.
     missing: what the run did not leave.
     made_seconds: when this was read.
   """
@@ -110,6 +112,9 @@ def read_contents(
   events = events_lib.read_events(history)
   events += [event for finding in findings for event in finding.events]
   is_running = is_alive(history, texts, now=now)
+  first_seconds = min(
+      [history.first_seconds, *(each.start for each in history.attempts)]
+  )
   return Contents(
       name=os.path.basename(os.path.abspath(path)),
       state=state_of(history, texts, is_running=is_running, now=now),
@@ -121,8 +126,8 @@ def read_contents(
       events=events_lib.thinned(events),
       time_spent=spent,
       texts=texts,
-      clock=_clock(history),
-      first_seconds=history.first_seconds,
+      clock=_clock(history, first_seconds=first_seconds),
+      first_seconds=first_seconds,
       missing=[*missing, *texts.missing],
       made_seconds=now,
   )
@@ -256,8 +261,10 @@ def _last_finite(
   return f'{text} to step {series.steps[last]:,}, then {what}'
 
 
-def _clock(history: history_lib.History) -> np.ndarray:
-  """Steps and hours since the first record, both increasing."""
+def _clock(
+    history: history_lib.History, *, first_seconds: float
+) -> np.ndarray:
+  """Steps and seconds since the beginning, both increasing."""
   # Where nothing but a start is recorded, by what that wrote.
   clocks = history.clocks or tuple(history.columns.values())
   longest = max(clocks, key=lambda c: len(c.steps))
@@ -265,5 +272,5 @@ def _clock(history: history_lib.History) -> np.ndarray:
   rows = np.unique(
       np.linspace(0, len(series.steps) - 1, _CLOCK_POINTS).round().astype(int)
   )
-  hours = (series.seconds - history.first_seconds) / 3600
-  return np.stack((series.steps[rows], np.maximum.accumulate(hours[rows])))
+  seconds = series.seconds - first_seconds
+  return np.stack((series.steps[rows], np.maximum.accumulate(seconds[rows])))

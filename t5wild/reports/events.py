@@ -41,7 +41,13 @@ _NO_FAULTS = ('done', 'preempted', 'stopped')
 _HANG = 'watchdog/hang'
 _STOP = 'vitals/stop'
 # Of events that have rows of their own on the timeline.
-_KIND_OF = {'vitals/rewind': 'rewind', 'vitals/skipped_update': 'skip'}
+_KIND_OF = {
+    'vitals/rewind': 'rewind',
+    'vitals/skipped_update': 'skip',
+    'vitals/loss_spike': 'spike',
+    'vitals/gradient_spike': 'spike',
+    'vitals/not_finite': 'not_finite',
+}
 _EXITS = {
     'done': 'a process is done',
     'preempted': 'a process was told to stop, and has saved its state',
@@ -63,7 +69,7 @@ _EXITS = {
     'unknown': 'a process failed',
 }
 _WORDS = {
-    'supervisor/attempt': 'the supervisor starts an attempt',
+    'supervisor/attempt': 'the supervisor starts',
     'supervisor/detected': 'the supervisor saw a failure',
     'supervisor/hosts': 'the supervisors of several hosts agree',
     'supervisor/late': 'a process gives no sign of life',
@@ -226,7 +232,7 @@ def read_recorded(history: history_lib.History) -> list[Event]:
     what = _said(record.name)
     said = redaction.redacted(record.text) or f'{record.value:.6g}'
     if not record.text and record.unit:
-      said += f' {record.unit}'
+      said = _counted(said, record.unit)
     kind = _kind_of(record.name)
     # What the run says of itself often begins so already.
     is_said = kind != 'fault' and said.lower().startswith(what)
@@ -240,6 +246,11 @@ def read_recorded(history: history_lib.History) -> list[Event]:
         )
     )
   return events
+
+
+def _counted(number: str, unit: str) -> str:
+  """`0.1 seconds`, but of what is numbered, not counted: `attempt 2`."""
+  return f'{unit} {number}' if unit == 'attempt' else f'{number} {unit}'
 
 
 def _step_of(history: history_lib.History, record: records_lib.Record) -> int:

@@ -30,6 +30,10 @@ class Finding:
     events: what the timeline shows of it.
     weight: among findings of a level, the share of the wall time that it cost,
       or how surely it is a fault: 0 to 1.
+    chart: key of the panel that shows it, or 'timeline'; None = none.
+    seconds: wall clock of it; None = when `step` was passed (for the last
+      time, if it was passed twice).
+    label: one or two words beside its mark.
   """
 
   level: str
@@ -37,6 +41,9 @@ class Finding:
   step: int | None = None
   events: Sequence[events_lib.Event] = ()
   weight: float = 0.0
+  chart: str | None = None
+  seconds: float | None = None
+  label: str = ''
 
 
 def in_order(found: Sequence[Finding]) -> list[Finding]:

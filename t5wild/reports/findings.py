@@ -18,6 +18,7 @@ from t5wild.reports import history as history_lib
 from t5wild.reports import judged_curves
 from t5wild.reports import lost_time
 from t5wild.reports import process_ends
+from t5wild.vitals import records as records_lib
 
 Finding = finding.Finding
 duration = finding.duration
@@ -26,8 +27,11 @@ _GROWTH = 1.5  # of host memory, from the first quarter to the end
 _WORSE = 0.02  # relative, of the held-out loss after its best
 _WINDOW = 21  # records that a training loss is judged by
 _DIVERGED = 0.1  # relative, of the training loss after its best
-# Events of the run itself that confirm a spike, and tell its step.
-_SPIKES = ('vitals/loss_spike', 'vitals/gradient_spike')
+# The run's own event of a spike of a chart's curve; it tells the very step.
+_SPIKES = {
+    'loss': 'vitals/loss_spike',
+    'gradient_norm': 'vitals/gradient_spike',
+}
 
 
 def find(history: history_lib.History) -> list[Finding]:
@@ -53,23 +57,23 @@ def _spikes(history: history_lib.History) -> list[Finding]:
     name = judged_curves.words(column.name)
     spikes = episodes.spikes(column.steps, column.values)
     for spike in spikes[:3]:
-      where, is_seen = judged_curves.seen_at(
-          history, column, spike.peak_row, _SPIKES
-      )
-      text = (
-          f'{name} jumps to {spike.peak:.4g} at step '
-          f'{where} (before: about {spike.level:.4g})'
-      )
-      is_loss = column is loss
+      chart = 'loss' if column is loss else 'gradient_norm'
+      seen = judged_curves.seen_at(
+          history, column, spike.peak_row, (_SPIKES[chart],)
+      )[1]
+      text = f'{name} jumps {_height(column, spike, seen)}'
+      own = judged_curves.event('spike', column, spike.peak_row, text)
       findings.append(
           Finding(
-              level='warning' if is_loss else 'note',
+              level='warning' if column is loss else 'note',
               text=f'{text}{_length(spike)}.',
-              step=spike.peak_step,
-              events=[
-                  judged_curves.event('spike', column, spike.peak_row, text)
-              ],
-              weight=finding.SURE if is_seen else finding.LIKELY,
+              step=spike.peak_step if seen is None else seen.step,
+              # The run's own event is on the timeline already.
+              events=[own] if seen is None else [],
+              weight=finding.LIKELY if seen is None else finding.SURE,
+              chart=chart,
+              seconds=None if seen is None else seen.seconds,
+              label='spike',
           )
       )
     if len(spikes) > 3:
@@ -90,6 +94,26 @@ def _spikes(history: history_lib.History) -> list[Finding]:
           )
       )
   return findings
+
+
+def _height(
+    column: history_lib.Column,
+    spike: episodes.Spike,
+    seen: records_lib.Record | None,
+) -> str:
+  """To what, where and from what; which number is of one step, which of many.
+  """
+  first, last = judged_curves.steps_of(column, spike.peak_row)
+  before = f'before: about {spike.level:.4g}'
+  if first == last:
+    return f'to {spike.peak:.4g} at step {last:,} ({before})'
+  steps = f'{first:,}-{last:,}'
+  if seen is None or not np.isfinite(seen.value):
+    return f'to {spike.peak:.4g} in the mean of steps {steps} ({before})'
+  return (
+      f'to {seen.value:.4g} at step {seen.step:,} (the curve shows means: '
+      f'{spike.peak:.4g} for steps {steps}; {before})'
+  )
 
 
 def _length(spike: episodes.Spike) -> str:
@@ -121,6 +145,8 @@ def _diverged(history: history_lib.History) -> list[Finding]:
           'diverges.',
           step=int(steps[best]),
           weight=finding.SURE,
+          chart='loss',
+          label='diverges from here',
       )
   ]
 
@@ -146,6 +172,8 @@ def _held_out_worse(history: history_lib.History) -> list[Finding]:
               f'{values[-1]:.4g} at the end.',
               step=int(column.steps[best]),
               weight=finding.LIKELY,
+              chart='loss',
+              label='best here',
           )
       )
   return findings
@@ -165,6 +193,8 @@ def _memory_grows(history: history_lib.History) -> list[Finding]:
           text=f'Memory of the host grows: {quarter / 2**30:.1f} GiB after a '
           f'quarter of the run, {last / 2**30:.1f} GiB at the end.',
           step=int(column.steps[len(column.values) // 4]),
+          chart='memory',
+          label='memory grows',
       )
   ]
 

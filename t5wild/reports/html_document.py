@@ -31,10 +31,15 @@ _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src "
     "'unsafe-inline'; img-src data: blob:; font-src data:"
 )
+# Scripts that stand before one that draws.
+_BEFORE = {
+    'report.js': ('shared.js', 'places.js'),
+    'figures.js': ('shared.js',),
+}
 _WIDE = ('loss', 'difference')
 _AXES = (
     '<label>over <select id="axis"><option value="step">steps</option>'
-    '<option value="hours">hours</option></select></label>'
+    '<option value="time">time</option></select></label>'
 )
 
 
@@ -54,6 +59,7 @@ def document(
     script: of `page/`, that draws: `report.js`, or `figures.js` for figures
       that are made ready here.
   """
+  scripts = '\n'.join(map(_asset, (*_BEFORE[script], script)))
   library = packed_library()
   packed = (
       f'<script type="application/octet-stream" id="library">{library}'
@@ -72,7 +78,7 @@ def document(
       _harmless(data),
       '</script>\n',
       packed,
-      f'<script>{_asset("shared.js")}\n{_asset(script)}</script>\n',
+      f'<script>{scripts}</script>\n',
       '</body></html>\n',
   ])
 
@@ -82,7 +88,7 @@ def curves(figures: Iterable[str], *, has_axes: bool = True) -> str:
 
   Args:
     figures: HTML of each chart.
-    has_axes: whether curves may be seen over hours as well as over steps.
+    has_axes: whether curves may be seen over time as well as over steps.
   """
   if packed_library() is None:
     return (

@@ -5,18 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-import math
 import time
-from typing import Any
 
 import t5wild
 from t5wild.reports import contents as contents_lib
-from t5wild.reports import events as events_lib
 from t5wild.reports import events_table
 from t5wild.reports import findings as findings_lib
 from t5wild.reports import gin_text
 from t5wild.reports import html_document as document
 from t5wild.reports import money_table
+from t5wild.reports import page_data
 from t5wild.reports import run_texts
 
 _text = document.escaped
@@ -53,7 +51,9 @@ def page(
       _missing(contents),
   ]
   return document.document(
-      contents.name, sections, data=_data(contents, reload_seconds)
+      contents.name,
+      sections,
+      data=page_data.of(contents, reload_seconds=reload_seconds),
   )
 
 
@@ -85,15 +85,22 @@ def _findings(contents: contents_lib.Contents) -> str:
   if not contents.findings:
     items = '<p class="soft">Nothing stands out.</p>'
   else:
-    items = ''.join(map(_finding, contents.findings))
+    items = ''.join(
+        _finding(each, contents.first_seconds) for each in contents.findings
+    )
     items = f'<ul class="findings">{items}</ul>'
   return f'<section><h2>What stands out</h2>{items}</section>\n'
 
 
-def _finding(finding: findings_lib.Finding) -> str:
+def _finding(finding: findings_lib.Finding, first_seconds: float) -> str:
   button = ''
   if finding.step is not None:
-    button = f'<button data-step="{finding.step}">show</button>'
+    place = f'data-step="{finding.step}"'
+    if finding.seconds is not None:
+      place += f' data-seconds="{finding.seconds - first_seconds:.3f}"'
+    if finding.chart is not None:
+      place += f' data-chart="{_text(finding.chart)}"'
+    button = f'<button {place}>show</button>'
   return (
       f'<li class="{finding.level}"><b>{_LEVELS[finding.level]}</b>'
       f'{_text(finding.text)}{button}</li>'
@@ -224,45 +231,3 @@ def _missing(contents: contents_lib.Contents) -> str:
       f'<section><h2>What this run did not leave</h2><ul class="soft">{items}'
       '</ul></section>\n'
   )
-
-
-def _data(
-    contents: contents_lib.Contents, reload_seconds: int | None
-) -> dict[str, Any]:
-  """What the script draws."""
-  heat = contents.heat_map
-  return {
-      'reload_seconds': reload_seconds,
-      'clock': [
-          [int(step) for step in contents.clock[0]],
-          [round(float(hours), 5) for hours in contents.clock[1]],
-      ],
-      'total_steps': contents.texts.total_steps,
-      'kinds': events_lib.KINDS,
-      'findings': [
-          {'step': finding.step, 'level': finding.level}
-          for finding in contents.findings
-          if finding.step is not None
-      ],
-      'panels': list(map(document.panel_data, contents.panels)),
-      'heat_map': heat and {
-          'groups': list(heat.groups),
-          'steps': [int(step) for step in heat.steps],
-          'values': [
-              [document.number(value, digits=4) for value in row]
-              for row in heat.values
-          ],
-      },
-      'events': [
-          {
-              'kind': event.kind,
-              'step': event.shown_step,
-              'hours': round(
-                  (event.seconds - contents.first_seconds) / 3600, 4
-              ),
-              'text': event.text,
-          }
-          for event in contents.events
-          if math.isfinite(event.seconds)
-      ],
-  }

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from t5wild.reports import events as events_lib
 from t5wild.reports import history as history_lib
 from t5wild.reports import panels
+from t5wild.vitals import records as records_lib
 
 
 def words(name: str) -> str:
@@ -56,11 +57,12 @@ def seen_at(
     column: history_lib.Column,
     row: int,
     names: Sequence[str],
-) -> tuple[str, bool]:
-  """The steps that a record is of, `287` or `286-290`, and whether exactly.
+) -> tuple[str, records_lib.Record | None]:
+  """The steps that a record is of, `287` or `286-290`, and what saw it exactly.
 
   A record of training is the mean of the steps since the one before it. Where
-  the run itself saw the step, in events.jsonl, it is that one.
+  the run itself saw the step, in events.jsonl, it is that one; None where it
+  did not.
 
   Args:
     history: the run.
@@ -68,14 +70,20 @@ def seen_at(
     row: of the record.
     names: of events that tell the step.
   """
-  last = int(column.steps[row])
-  is_mean = column.name.startswith('train/') and row > 0
-  first = int(column.steps[row - 1]) + 1 if is_mean else last
+  first, last = steps_of(column, row)
   seen = [
-      each.step
+      each
       for each in history.events
       if each.name in names and first <= each.step <= last
   ]
   if seen:
-    return f'{min(seen):,}', True
-  return (f'{first:,}-{last:,}' if first < last else f'{last:,}'), False
+    earliest = min(seen, key=lambda each: each.step)
+    return f'{earliest.step:,}', earliest
+  return (f'{first:,}-{last:,}' if first < last else f'{last:,}'), None
+
+
+def steps_of(column: history_lib.Column, row: int) -> tuple[int, int]:
+  """The first and the last step that a record is the mean of."""
+  last = int(column.steps[row])
+  is_mean = column.name.startswith('train/') and row > 0
+  return (int(column.steps[row - 1]) + 1 if is_mean else last), last

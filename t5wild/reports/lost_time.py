@@ -36,6 +36,7 @@ _ONCE = {
 _FAR_TOO_LONG = 10  # times the median of the others
 _LEAST_OTHERS = 3
 _LEAST_SECONDS = 60.0
+_LEAST_COST = 0.01  # of the wall time, that waiting all along is told for
 
 
 def find(history: history_lib.History) -> list[finding_lib.Finding]:
@@ -77,6 +78,9 @@ def _stall(
           )
       ],
       weight=share,
+      chart='step_seconds',
+      seconds=gap.since,
+      label='stands still',
   )
 
 
@@ -103,7 +107,10 @@ def _cause(history: history_lib.History, gap: episodes.Silence) -> str:
     step = _next_step(history, gap)
     reason = data_waits.reason(history, first_step=step, last_step=step)
     text += f' ({reason})' if reason else ''
-  return f'{text}; a process that was stopped from outside is booked so, too.'
+  return (
+      f'{text}. If somebody stopped the process meanwhile (SIGSTOP, a machine '
+      'asleep), that is in these seconds too.'
+  )
 
 
 def _next_row(column: history_lib.Column, gap: episodes.Silence) -> int | None:
@@ -153,6 +160,9 @@ def _long_ones(history: history_lib.History) -> list[finding_lib.Finding]:
               f'{finding_lib.duration(usual)}).',
               step=int(column.steps[row]),
               weight=share,
+              chart='timeline',
+              seconds=float(column.seconds[row]),
+              label='took long',
           )
       )
   return findings
@@ -193,6 +203,8 @@ def _slow(
       step=first,
       events=[judged_curves.event('slow', column, part.first, text)],
       weight=share,
+      chart='throughput',
+      label='slow from here',
   )
 
 
@@ -291,11 +303,19 @@ def _waits(
   reason = data_waits.reason(history, first_step=first, last_step=last)
   reason = f' ({reason})' if reason else ''
   cost, words = _cost(history, waited)
-  beside = ', beside what is told above' if stalls or slow else ''
+  level = finding_lib.level_of_cost(cost)
+  if waited < _LEAST_SECONDS:
+    # A trial run of seconds has no time to lose, whatever the share.
+    if level == 'note':
+      return []
+    level = 'note'
+  elif cost < _LEAST_COST:
+    return []
+  apart = 'Apart from the steps told above, f' if stalls or slow else 'F'
   return [
       finding_lib.Finding(
-          level=finding_lib.level_of_cost(cost),
-          text=f'From step {first:,} to {last:,}{beside}, {share:.0%} of a '
+          level=level,
+          text=f'{apart}rom step {first:,} to {last:,}, {share:.0%} of a '
           f'step is waiting for data{reason}. It cost '
           f'{finding_lib.duration(waited)}, {words}.',
           weight=cost,

@@ -108,6 +108,9 @@ def _finding(
       text=text,
       step=last.event.step,
       weight=finding_lib.SURE if is_over or not starts else cost,
+      chart='timeline',
+      seconds=last.event.seconds,
+      label=last.name.removeprefix('a process '),
   )
 
 
@@ -133,6 +136,9 @@ def _restarts(
           f'{_done_twice(again)}.',
           step=starts[0].step,
           weight=_cost(history, starts),
+          chart='timeline',
+          seconds=starts[0].seconds,
+          label='restart',
       )
   ]
 

@@ -8,6 +8,7 @@ import pytest
 from t5wild.reports import episodes
 from t5wild.reports import findings
 from t5wild.reports import history as history_lib
+from t5wild.vitals import records as records_lib
 from tests.reports import made_runs
 
 
@@ -30,6 +31,33 @@ def test_a_spike_is_found_where_it_is(tmp_path, step):
   found = _found(tmp_path, made_runs.Faults(spike_step=step))
   assert {finding.step for finding in found} == {step}
   assert 'training loss jumps' in _texts(found)
+
+
+def test_a_spike_says_which_number_is_of_one_step_and_which_a_mean():
+  steps = np.arange(5, 205, 5)
+  values = np.full(40, 3.0)
+  values[20] = 5.9
+  column = history_lib.Column(
+      name=made_runs.LOSS, unit='', steps=steps, seconds=steps * 1.0,
+      values=values,
+  )  # fmt: skip
+  seen = records_lib.Record(103, 102.5, 0, 'vitals/loss_spike', 7.4)
+
+  def found(*events):
+    history = history_lib.History(
+        'x', {column.name: column}, 'records', events=events
+    )
+    return findings.find(history)[0]
+
+  mean = found()
+  assert mean.step == 105
+  assert 'jumps to 5.9 in the mean of steps 101-105 (before' in mean.text
+  exact = found(seen)
+  assert (exact.step, exact.seconds) == (103, 102.5)
+  assert 'jumps to 7.4 at step 103 (the curve shows means: 5.9 for steps '\
+      '101-105; before' in exact.text
+  # The timeline has the run's own event, and not the same once more.
+  assert not exact.events and mean.events
 
 
 def test_nan_is_found_at_its_first_step_and_comes_first(tmp_path):

@@ -133,3 +133,19 @@ def test_waiting_all_along_is_told_with_its_steps_and_rests_on_its_cost(
   assert found.level == 'bad'
   assert 'From step 1 to 1,000, 37% of a step is waiting for data' in found.text
   assert 'It cost 5 min' in found.text
+
+
+@pytest.mark.parametrize(('num_steps', 'level'), [(30, 'note'), (1000, 'bad')])
+def test_waiting_in_a_run_of_seconds_is_no_fault_whatever_its_share(
+    tmp_path, monkeypatch, num_steps, level
+):
+  def times(step, faults, draw):
+    del step, faults, draw
+    return 0.8, 0.3
+
+  monkeypatch.setattr(made_runs, '_times', times)
+  cut = made_runs.Faults(is_cut=True)  # no ledger of a longer run
+  made_runs.make_run(tmp_path, num_steps=num_steps, period=1, faults=cut)
+  found = findings.find(history_lib.read_history(str(tmp_path)))
+  (wait,) = [each for each in found if 'waiting for data' in each.text]
+  assert wait.level == level

@@ -18,11 +18,13 @@ from t5wild.vitals import time_ledgers
 from tests.reports import made_runs
 
 
-def _write_event(run, name, seconds, *, step=0, text=''):
+def _write_event(
+    run, name, seconds, *, step=0, text='', value=1.0, unit=''
+):
   with open(run.events_jsonl, 'a', encoding='utf-8') as file:
     file.write(
         records_lib.to_line(
-            records_lib.Record(step, seconds, 0, name, 1.0, '', text)
+            records_lib.Record(step, seconds, 0, name, value, unit, text)
         )
     )
 
@@ -35,7 +37,7 @@ def run(tmp_path):
 
 def test_exits_and_hangs_are_faults_with_their_words(run):
   began = made_runs.BEGAN
-  _write_event(run, 'supervisor/attempt', began)
+  _write_event(run, 'supervisor/attempt', began, value=2.0, unit='attempt')
   _write_event(
       run, 'watchdog/hang', began + 200, step=380, text='process 3 <b>'
   )
@@ -56,6 +58,7 @@ def test_exits_and_hangs_are_faults_with_their_words(run):
   assert not any('supervisor/' in each for each in texts)
   neutral = [event for event in contents.events if event.kind == 'recorded']
   assert len(neutral) == 2
+  assert neutral[0].text == 'the supervisor starts: attempt 2'
 
 
 def test_rewinds_and_left_out_updates_have_rows_of_their_own(run):
@@ -73,7 +76,7 @@ def test_rewinds_and_left_out_updates_have_rows_of_their_own(run):
   }
   assert seen == {
       'skip': (300, 'an update is left out: why'),
-      'recorded': (400, 'the loss leapt up: why'),
+      'spike': (400, 'the loss leapt up: why'),
       'rewind': (402, 'the run goes back: why'),
       'fault': (990, 'the run stops by its own numbers: why'),
   }

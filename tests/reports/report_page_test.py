@@ -14,6 +14,7 @@ from t5wild.reports import contents as contents_lib
 from t5wild.reports import events
 from t5wild.reports import html_page
 from t5wild.reports import money_table
+from t5wild.reports import page_data
 from t5wild.reports import panels
 from t5wild.reports import time_spent
 from t5wild.vitals import records as records_lib
@@ -81,9 +82,42 @@ def test_every_kind_of_event_has_one_colour_in_either_theme():
 def test_the_script_is_told_the_planned_end_and_each_findings_step(page):
   data = _data(page)
   assert data['total_steps'] == 1000
-  assert {'step': 800, 'level': 'bad'} in data['findings']
+  assert (800, 'bad') in [(f['step'], f['level']) for f in data['findings']]
   (restart,) = [each for each in data['events'] if each['kind'] == 'restart']
   assert restart['step'] == 450
+
+
+def test_events_of_a_short_run_keep_their_milliseconds(page, contents):
+  data = _data(page)
+  told = [each['seconds'] for each in data['events']]
+  meant = [each.seconds - contents.first_seconds for each in contents.events]
+  assert told == pytest.approx(meant, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ('seconds', 'unit'),
+    [(0, 'seconds'), (8.1, 'seconds'), (367, 'minutes'), (36_000, 'hours')],
+)
+def test_time_is_told_in_a_unit_that_suits_its_length(seconds, unit):
+  assert page_data.unit_of(seconds)['unit'] == unit
+
+
+def test_a_finding_stands_at_its_moment_though_its_step_was_passed_twice(
+    page, contents
+):
+  (told,) = [f for f in _data(page)['findings'] if f['label'] == 'restart']
+  (restart,) = [each for each in contents.events if each.kind == 'restart']
+  moment = restart.seconds - contents.first_seconds
+  assert told['seconds'] == pytest.approx(moment, abs=1e-3)
+  (event,) = [e for e in _data(page)['events'] if e['kind'] == 'restart']
+  assert (event['from'], event['step']) == (400, 450)
+
+
+def test_show_names_the_chart_that_a_finding_is_about(page):
+  shown = re.findall(r'data-step="(\d+)".*? data-chart="(\w+)"', page)
+  assert ('800', 'loss') in shown and ('400', 'timeline') in shown
+  for _, chart in shown:
+    assert f'id="plot-{chart}"' in page
 
 
 def test_tiles_say_which_record_and_never_show_nan_as_a_number(contents):

@@ -202,6 +202,45 @@ def test_smoothing_off_shows_the_curve_itself_and_log_scales_it(
   assert not browser.complaints
 
 
+def test_bad_records_have_no_height_and_a_part_in_view_fills_the_height(
+    faulty_run, browser
+):
+  _page(faulty_run)
+  path = os.path.join(faulty_run, 'report.html')
+  browser.open(path, width=1280, height=844, is_dark=False, is_phone=False)
+
+  def of(script):
+    return json.loads(browser.value_of(f'JSON.stringify({script})'))
+
+  loss = "document.getElementById('plot-loss')"
+  traces = of(
+      f'{loss}.data.map(t => ({{name: t.name, text: t.text, y: t.y, x: t.x, '
+      'yaxis: t.yaxis, mode: t.mode, told: t.hoverinfo !== "skip"}))'
+  )
+  (crosses,) = [t for t in traces if t['name'].startswith('NaN')]
+  assert crosses['yaxis'] == 'y2'
+  # Pointing at a bad record tells that, and no neighbour's value.
+  (told,) = [t for t in traces if t['told'] and 940 in t['x']]
+  assert told['text'][told['x'].index(940)] == 'NaN'
+  whole = of(f'{loss}.layout.yaxis.range')
+  browser.value_of('setRange([850, 900], null)')
+  browser.wait_for(f'{loss}.layout.xaxis.range[0] === 850')
+  part = of(f'{loss}.layout.yaxis.range')
+  assert part[1] - part[0] < 0.2 * (whole[1] - whole[0])
+  browser.value_of(
+      "(document.getElementById('axis').value = 'time', document."
+      "getElementById('axis').dispatchEvent(new Event('change')))"
+  )
+  browser.wait_for(f'{loss}.layout.xaxis.title.text.startsWith("minutes")')
+  first, last = of(f'{loss}.layout.xaxis.range')
+  places = of(
+      "document.getElementById('plot-timeline').data.flatMap(t => t.x)"
+  )
+  assert len(places) == len(of('data.events'))
+  assert first <= min(places) and max(places) <= last
+  assert not browser.complaints
+
+
 def test_paper_is_white_and_the_screen_is_as_before(faulty_run, browser):
   _page(faulty_run)
   path = os.path.join(faulty_run, 'report.html')

@@ -1,46 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The t5wild Authors
 // SPDX-License-Identifier: Apache-2.0
-// Draws a report's curves, and a comparison's; after shared.js.
+// Draws a report's curves, and a comparison's; after shared.js and places.js.
 
-const view = {smoothing: 0.6, axis: 'step', range: null};
 const EVENT_MARKS = {
   start: 'triangle-right', restart: 'triangle-right', gap: 'hourglass',
   slow: 'bowtie',
   rewind: 'triangle-left', skip: 'triangle-down',
   not_finite: 'x', fault: 'cross', spike: 'triangle-up', recorded: 'diamond',
   save: 'circle', evaluate: 'square', end: 'star'};
-
-// Steps as hours since the first record, by the run's clock.
-function hours(step) {
-  const [steps, at] = data.clock;
-  const last = steps.length - 1;
-  if (last < 0) return null;
-  if (step <= steps[0]) return at[0];
-  if (step >= steps[last]) return at[last];
-  let low = 0;
-  let high = last;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (steps[middle] <= step) low = middle; else high = middle;
-  }
-  const share = (step - steps[low]) / (steps[high] - steps[low]);
-  return at[low] + share * (at[high] - at[low]);
-}
-
-// All charts show the same part of the run, so that they can be compared: over
-// steps to the planned end, but for a run that has only begun.
-function wholeRange() {
-  const ends = view.axis === 'step' ? data.clock[0] : data.clock[1];
-  if (!ends.length) return [0, 1];
-  const first = ends[0];
-  let last = ends[ends.length - 1];
-  const planned = view.axis === 'step' ? data.total_steps || 0 : 0;
-  if (planned > last && last > planned / 4) last = planned;
-  const room = (last - first) * 0.02 || 0.5;
-  return [first - room, last + room];
-}
-
-const across = steps => (view.axis === 'step' ? steps : steps.map(hours));
 
 // Exponential moving average that starts at the first value.
 function smooth(values) {
@@ -54,12 +21,12 @@ function smooth(values) {
 }
 
 function layoutOf(isLog, extra) {
-  const x = axisOf(data.across || view.axis, {
+  const x = axisOf(nameOfAxis(), {
     exponentformat: 'none', separatethousands: true});
   x.range = view.range ? [...view.range] : wholeRange();
   // There is nothing between two steps.
   const [first, last] = wholeRange();
-  if ((data.across || view.axis) === 'step' && last - first < 9) x.dtick = 1;
+  if (nameOfAxis() === 'step' && last - first < 9) x.dtick = 1;
   return {
     margin: {l: 52, r: 12, t: 8, b: 36}, paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)', hovermode: 'x unified',
@@ -73,21 +40,6 @@ function layoutOf(isLog, extra) {
     dragmode: IS_TOUCH ? false : 'zoom', showlegend: true,
     shapes: marks(), xaxis: x,
     yaxis: axisOf('', isLog ? {type: 'log', nticks: 6} : {}), ...extra};
-}
-
-// What stands out, restarts and bad numbers are lines through every chart.
-function marks() {
-  const kinds = ['restart', 'rewind', 'not_finite', 'fault'];
-  const found = (data.findings || []).filter(f => f.level !== 'note').map(f => ({
-    x: view.axis === 'step' ? f.step : hours(f.step),
-    colour: `--${f.level}`, dash: 'dash', width: 1.3}));
-  const befell = data.events.filter(e => kinds.includes(e.kind)).map(e => ({
-    x: view.axis === 'step' ? e.step : e.hours,
-    colour: `--event-${e.kind}`, dash: 'dot', width: 1}));
-  return [...found, ...befell].slice(0, 60).map(mark => ({
-    type: 'line', xref: 'x', yref: 'paper', x0: mark.x, x1: mark.x, y0: 0,
-    y1: 1, layer: 'below',
-    line: {color: style(mark.colour), width: mark.width, dash: mark.dash}}));
 }
 
 // A scale for what does not change, which else would show noise of rounding.
@@ -105,15 +57,39 @@ function rangeOfConstant(panel, isLog) {
   return {range: [Math.min(0, low - room), Math.max(0, high + room)]};
 }
 
+// Crosses stand at the upper edge: a record that is no number has no height.
+function crossesOf(line) {
+  return {x: across(line.bad.map(b => b[0])), y: line.bad.map(() => 0.97),
+    yaxis: 'y2', mode: 'markers', name: 'NaN or infinite: no value',
+    hoverinfo: 'skip', marker: {symbol: 'x', size: 7, color: style('--bad')}};
+}
+
+// What pointing at a line with bad records tells: each record once, so that a
+// bad one is not told with the value of its neighbour.
+function toldOf(line, colour) {
+  const all = [...line.x.map((x, i) => [x, line.y[i], null]),
+    ...line.bad.map(([x, word]) => [x, null, word])];
+  all.sort((a, b) => a[0] - b[0]);
+  let last = line.y[0] ?? 1;
+  const heights = all.map(([, y]) => { last = y ?? last; return last; });
+  return {x: across(all.map(each => each[0])), y: heights, name: line.label,
+    legendgroup: line.label, mode: 'markers', showlegend: false,
+    marker: {size: 1, opacity: 0, color: colour},
+    text: all.map(([, y, word]) => word ?? String(y)),
+    hovertemplate: '%{text}'};
+}
+
 function tracesOf(line, index, isNoisy) {
   const colour = colours()[index % colours().length];
   const isSmooth = isNoisy && view.smoothing > 0 && line.points > 10;
   const few = line.x.length < 40;
+  const isBad = line.bad.length > 0;
   const traces = [{
     x: across(line.x), y: line.y, name: line.label, legendgroup: line.label,
     mode: few ? 'lines+markers' : 'lines', marker: {size: 5},
     line: {color: colour, width: few ? 1.6 : 1.1}, opacity: isSmooth ? 0.35 : 1,
-    showlegend: !isSmooth, hovertemplate: '%{y:.6~g}',
+    showlegend: !isSmooth,
+    ...(isBad ? {hoverinfo: 'skip'} : {hovertemplate: '%{y:.6~g}'}),
   }];
   if (isSmooth) {
     const means = line.mean_x.length ? line.mean_x : line.x;
@@ -122,14 +98,7 @@ function tracesOf(line, index, isNoisy) {
       legendgroup: line.label, mode: 'lines', line: {color: colour, width: 2.2},
       hoverinfo: 'skip'});
   }
-  if (line.bad.length) {
-    const top = line.y.length ? Math.max(...line.y) : 1;
-    traces.push({x: across(line.bad.map(b => b[0])),
-      y: line.bad.map(() => top), mode: 'markers', showlegend: false,
-      name: line.label, text: line.bad.map(b => b[1]),
-      hovertemplate: '%{text}', marker: {symbol: 'x', size: 6,
-        color: style('--bad')}});
-  }
+  if (isBad) traces.push(toldOf(line, colour), crossesOf(line));
   return traces;
 }
 
@@ -142,13 +111,42 @@ function stackOf(line, index) {
     hovertemplate: '%{y:.4~g}'};
 }
 
+// Of a part of the run its own values fill the height, not the whole run's.
+function rangeInView(traces, isLog) {
+  const [from, to] = view.range;
+  const values = traces.filter(trace => !trace.yaxis).flatMap(
+    trace => trace.y.filter((y, i) => Number.isFinite(y) &&
+      trace.x[i] >= from && trace.x[i] <= to && (y > 0 || !isLog)));
+  if (!values.length) return {};
+  const ends = [Math.min(...values), Math.max(...values)];
+  const [low, high] = isLog ? ends.map(Math.log10) : ends;
+  const room = 0.06 * (high - low) || 0.05 * Math.abs(high) || 1;
+  return {range: [low - room, high + room]};
+}
+
+function rangeOfStack(traces) {
+  const sums = traces[0].y.map(
+    (_, i) => traces.reduce((sum, trace) => sum + (trace.y[i] || 0), 0));
+  const {range} = rangeInView([{x: traces[0].x, y: sums}], false);
+  return range ? {range: [0, range[1]]} : {};
+}
+
 function drawPanel(chart, panel) {
   const traces = panel.is_stacked ? panel.lines.map(stackOf) :
     panel.lines.flatMap((line, i) => tracesOf(line, i, panel.is_noisy));
   const isLog = chart.isLog && !panel.is_stacked;
-  const layout = layoutOf(isLog, {showlegend: panel.lines.length > 1});
-  if (!panel.is_stacked) {
-    Object.assign(layout.yaxis, rangeOfConstant(panel, isLog));
+  const hasBad = panel.lines.some(line => line.bad.length);
+  const layout = layoutOf(
+    isLog, {showlegend: panel.lines.length > 1 || hasBad});
+  if (panel.is_stacked) {
+    if (view.range) Object.assign(layout.yaxis, rangeOfStack(traces));
+    return [traces, layout];
+  }
+  if (view.range) Object.assign(layout.yaxis, rangeInView(traces, isLog));
+  Object.assign(layout.yaxis, rangeOfConstant(panel, isLog));
+  if (hasBad) {
+    layout.yaxis2 = {overlaying: 'y', range: [0, 1], visible: false,
+      fixedrange: true};
   }
   return [traces, layout];
 }
@@ -194,7 +192,7 @@ function drawTimeline() {
     kind => data.events.some(e => e.kind === kind));
   const traces = kinds.map(kind => {
     const mine = data.events.filter(e => e.kind === kind);
-    return {x: mine.map(e => (view.axis === 'step' ? e.step : e.hours)),
+    return {x: mine.map(placeOf),
       y: mine.map(() => data.kinds[kind]), text: mine.map(e => e.text),
       mode: 'markers', hovertemplate: '%{text}<extra></extra>',
       cliponaxis: false, marker: {symbol: EVENT_MARKS[kind], size: 10,
@@ -209,34 +207,30 @@ function drawTimeline() {
 let isFollowing = false;
 function follow(source, change) {
   if (isFollowing) return;
-  let range;
+  const isBox = change['yaxis.range[0]'] !== undefined;
   if (change['xaxis.range[0]'] !== undefined) {
-    range = [change['xaxis.range[0]'], change['xaxis.range[1]']];
+    // A box keeps the height that was drawn.
+    setRange([change['xaxis.range[0]'], change['xaxis.range[1]']],
+      isBox ? source : null);
   } else if (change['xaxis.range']) {
-    range = change['xaxis.range'];
+    setRange(change['xaxis.range'], isBox ? source : null);
   } else if (change['xaxis.autorange']) {
     setRange(null, null);
-    return;
-  } else {
-    return;
   }
-  setRange(range, source);
 }
 
+// All charts show a part of the run, each with the height that suits it there.
 function setRange(range, source) {
   view.range = range;
   isFollowing = true;
-  const change = {'xaxis.range': range || wholeRange()};
-  Promise.all(charts.filter(c => c.plot !== source).map(
-    c => Plotly.relayout(c.plot, {...change}))).finally(() => {
-    isFollowing = false;
-  });
+  Promise.all(charts.filter(c => c.plot !== source).map(redraw)).finally(
+    () => { isFollowing = false; });
 }
 
 function addChart(id, draw, isLog) {
   const plot = document.getElementById(id);
   if (!plot) return;
-  const chart = {plot, draw, isLog};
+  const chart = {plot, draw, isLog, whole: true};
   charts.push(chart);
   const button = plot.parentElement.querySelector('button.log');
   if (button) {
@@ -267,7 +261,7 @@ function listen() {
   document.getElementById('whole').addEventListener(
     'click', () => setRange(null, null));
   document.querySelectorAll('button[data-step]').forEach(button => {
-    button.addEventListener('click', () => lookAt(Number(button.dataset.step)));
+    button.addEventListener('click', () => lookAt(button.dataset));
   });
 }
 
@@ -298,14 +292,18 @@ function showSmoothing() {
     view.smoothing ? view.smoothing.toFixed(2) : 'off';
 }
 
-// Zooms to a tenth of the run around a step.
-function lookAt(step) {
-  const [steps] = data.clock;
-  const whole = steps[steps.length - 1] - steps[0];
-  let ends = [step - whole / 20, step + whole / 20];
-  if (view.axis !== 'step') ends = ends.map(hours);
-  setRange(ends, null);
-  document.getElementById('curves').scrollIntoView({behavior: 'smooth'});
+// Zooms to a tenth of the run around a finding, and shows its chart.
+function lookAt({step, seconds, chart}) {
+  const place = placeOf({
+    step: Number(step), seconds: seconds === undefined ? null : Number(seconds)});
+  const [first, last] = wholeRange();
+  setRange([place - (last - first) / 20, place + (last - first) / 20], null);
+  document.querySelectorAll('.shown').forEach(
+    figure => figure.classList.remove('shown'));
+  const figure = document.getElementById(`plot-${chart}`)?.parentElement;
+  figure?.classList.add('shown');
+  (figure || document.getElementById('curves')).scrollIntoView(
+    {behavior: 'smooth', block: figure ? 'center' : 'start'});
 }
 
 async function main() {

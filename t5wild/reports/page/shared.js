@@ -6,7 +6,8 @@
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);
-const charts = [];  // {plot, draw, isLog}
+// {plot, draw, isLog, whole: whether its script shows the whole again itself}
+const charts = [];
 const LIGHT = ['#1f5fbf', '#d1600a', '#2c8a4b', '#b02e6f', '#6b4fb3',
   '#0f8c9c', '#8a6d00', '#a8442a', '#4a5a6a', '#7a7a00'];
 const DARK = ['#7fb2ff', '#ffab66', '#7fd69a', '#ff8fc4', '#bda6ff',
@@ -30,7 +31,9 @@ function redraw(chart) {
   return Plotly.react(chart.plot, traces, layout, {
     responsive: true, displaylogo: false,
     displayModeBar: IS_TOUCH ? false : 'hover',
-    modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],
+    modeBarButtons: [['zoom2d', 'pan2d',
+      chart.whole ? 'autoScale2d' : 'resetScale2d', 'toImage']],
+    doubleClick: chart.whole ? 'autosize' : 'reset+autosize',
     toImageButtonOptions: {format: 'svg', filename: chart.plot.id}});
 }
 
