@@ -22,6 +22,7 @@ from t5wild.evaluating import plan as plan_lib
 from t5wild.evaluating import session
 from t5wild.inferring import steps
 from t5wild.models import base as models_base
+from t5wild.partitioning import compile_errors
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import initializer
 
@@ -180,7 +181,9 @@ def run(argv: Sequence[str]) -> int:
       _evaluate,
       is_ready=_ARGUMENTS_ARE_GOOD,
       for_the_user=(
-          session.BadEvaluationError, transforms.DifferentModelError
+          compile_errors.CudnnError,
+          session.BadEvaluationError,
+          transforms.DifferentModelError,
       ),
       not_written=(log.NotWrittenError,),
   )

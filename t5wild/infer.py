@@ -23,6 +23,7 @@ from t5wild.inferring import steps
 from t5wild.inferring import text_inputs
 from t5wild.inferring import writing
 from t5wild.models import base as models_base
+from t5wild.partitioning import compile_errors
 from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.trainer import initializer
 
@@ -48,6 +49,7 @@ _TOLD_ELSEWHERE = (
 _ARGUMENTS_ARE_GOOD = threading.Event()
 # Errors that a restart would repeat, however late they come.
 _FOR_THE_USER = (
+    compile_errors.CudnnError,
     outputs.BadOutputError,
     text_inputs.BadInputError,
     transforms.DifferentModelError,

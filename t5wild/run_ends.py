@@ -9,6 +9,7 @@ from typing import Any
 from t5wild import training_plan
 from t5wild.data import documents
 from t5wild.data import shard_files
+from t5wild.partitioning import compile_errors
 from t5wild.trainer import action_checks
 from t5wild.trainer import agreement
 from t5wild.trainer import preemption
@@ -18,6 +19,7 @@ from t5wild.vitals import time_ledgers
 FOR_THE_USER = (
     action_checks.UnknownMetricError,
     agreement.DisagreementError,
+    compile_errors.CudnnError,
     documents.CorruptTextError,
     shard_files.BadCacheError,
     training_plan.BadPlanError,

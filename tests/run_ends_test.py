@@ -9,6 +9,7 @@ import pytest
 from t5wild import run_dir as run_dir_lib
 from t5wild import run_ends
 from t5wild import training_plan
+from t5wild.partitioning import compile_errors
 from t5wild.trainer import preemption
 from t5wild.vitals import goodput
 from t5wild.vitals import time_ledgers
@@ -23,6 +24,7 @@ from t5wild.vitals import watchdog as watchdog_lib
         (preemption.Preempted(3, by_keyboard=True), 'stopped'),
         (KeyboardInterrupt(), 'stopped'),
         (training_plan.BadPlanError('total_steps'), 'refused'),
+        (compile_errors.CudnnError('no plan'), 'refused'),
         (RuntimeError('of a device'), 'failed'),
     ],
 )
