@@ -66,7 +66,8 @@ def _stall(
       f'Nothing was recorded for {finding_lib.duration(gap.seconds)} after '
       f'step {gap.step:,}, {words}'
   )
-  usual = f'usually {finding_lib.duration(gap.usual_seconds)} at most'
+  usual = finding_lib.duration(gap.usual_seconds)
+  usual = f'9 of 10 records come within {usual}'
   level = finding_lib.level_of_cost(share)
   return finding_lib.Finding(
       level='warning' if level == 'note' else level,
@@ -198,8 +199,8 @@ def _slow(
   level = finding_lib.level_of_cost(share)
   return finding_lib.Finding(
       level='warning' if level == 'note' and part.share < _MOST else level,
-      text=f'{text}{_why(history, means, first, last)} It cost '
-      f'{finding_lib.duration(lost)}, {cost}.',
+      text=f'{text}{_why(history, means, first, last)} Beyond the '
+      f'usual pace it cost {finding_lib.duration(lost)}, {cost}.',
       step=first,
       events=[judged_curves.event('slow', column, part.first, text)],
       weight=share,
@@ -211,7 +212,7 @@ def _slow(
 def _means(
     history: history_lib.History, first: int, last: int
 ) -> Mapping[str, tuple[float, float]]:
-  """Median seconds of each part of a step: in a range of steps, and outside."""
+  """Mean seconds of each part of a step: in a range of steps, and outside."""
   found = {}
   for name in (_STEP, *_PARTS):
     part = history.series(name)
@@ -219,9 +220,10 @@ def _means(
       continue
     inside = (part.steps >= first) & (part.steps <= last)
     if inside.any() and not inside.all():
-      found[name] = (
-          float(np.median(part.values[inside])),
-          float(np.median(part.values[~inside])),
+      counts = _counts(part)
+      found[name] = tuple(
+          float(np.average(part.values[rows], weights=counts[rows]))
+          for rows in (inside, ~inside)
       )
   return found
 

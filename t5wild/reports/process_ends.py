@@ -118,7 +118,21 @@ def _resumed(starts: Sequence[history_lib.Start]) -> str:
   again = sum(start.num_steps_again for start in starts)
   return (
       f'The run was resumed from the checkpoint of step {_steps(starts)}; '
-      f'{_done_twice(again)}.'
+      f'{_done_twice(again)}{_down(starts)}.'
+  )
+
+
+def _down(starts: Sequence[history_lib.Start]) -> str:
+  """How long it took until the run trained again."""
+  seconds = sum(
+      start.seconds - start.last_seconds_before
+      for start in starts
+      if start.last_seconds_before is not None
+  )
+  if not seconds:
+    return ''
+  return (
+      f', and {finding_lib.duration(seconds)} passed until training could go on'
   )
 
 

@@ -50,7 +50,7 @@ def test_a_drop_that_waiting_for_data_explains_is_one_finding_with_its_reason(
 
 
 def _seconds_in(text):
-  minutes, seconds = text.split('It cost ')[1].split(' s,')[0].split(' min ')
+  minutes, seconds = text.split('it cost ')[1].split(' s,')[0].split(' min ')
   return 60 * int(minutes) + int(seconds)
 
 

@@ -51,7 +51,8 @@ def test_a_killed_process_is_one_sentence_with_its_restart(killed):
   assert re.fullmatch(
       r'A process was killed by SIGKILL at step 440 or later, seen 3(\.0+)? s '
       r'after its last sign of life\. The run was resumed from the checkpoint '
-      r'of step 400; 40 updates were done twice\.',
+      r'of step 400; 40 updates were done twice, and 1 h 0 min '
+      r'passed until training could go on\.',
       found.text,
   )
   assert found.step == 440
