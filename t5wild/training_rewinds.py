@@ -253,8 +253,7 @@ class Rewinds:
     position = self._positions.get(finding.step)
     text = str(finding)
     if position is not None and 'batches' in position:
-      text += f' (batch {position["batches"]}, which ends at '
-      text += f'{_place(position)})'
+      text += f' (batch {position["batches"]}{_end_of(position)})'
     text += f'; {_DONE[finding.answer]}'
     self._tell(finding.kind, finding.step, finding.value, '', text)
     if finding.answer == answers_lib.STOP:
@@ -374,6 +373,13 @@ def _replace(path: epath.Path, text: str) -> None:
     path.write_text(text)
   else:
     heartbeats.replace(os.fspath(path), text)
+
+
+def _end_of(position: Mapping[str, Any]) -> str:
+  """Where a batch ends in its source, beside its number."""
+  rest = {key: position[key] for key in position if key != 'batches'}
+  place = _place(rest)
+  return f', which ends at {place}' if place else ''
 
 
 def _place(position: Mapping[str, Any]) -> str:

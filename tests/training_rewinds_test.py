@@ -89,3 +89,14 @@ def test_a_whole_record_of_rewinds_is_read(tmp_path):
   assert training_rewinds.read(str(tmp_path)) == [
       training_rewinds.Rewind(**_REWIND)
   ]
+
+
+@pytest.mark.parametrize(
+    ('position', 'words'),
+    [
+        ({'batches': 287}, ''),
+        ({'batches': 287, 'row': 4}, ', which ends at row 4'),
+    ],
+)
+def test_where_a_batch_ends_is_not_its_number_once_more(position, words):
+  assert training_rewinds._end_of(position) == words
