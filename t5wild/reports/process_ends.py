@@ -110,7 +110,7 @@ def _finding(
       weight=finding_lib.SURE if is_over or not starts else cost,
       chart='timeline',
       seconds=last.event.seconds,
-      label=last.name.removeprefix('a process '),
+      label=last.name.removeprefix('a process ').removeprefix('was '),
   )
 
 

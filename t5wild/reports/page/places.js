@@ -80,7 +80,7 @@ function marks() {
     type: 'line', xref: 'x', yref: 'paper', x0: mark.x, x1: mark.x, y0: 0,
     y1: 1, layer: 'above',
     line: {color: style(mark.colour), width: mark.width, dash: mark.dash},
-    label: {text: mark.label, textposition: 'end', padding: 4,
+    label: {text: mark.label, textposition: 'middle', padding: 4,
       font: {size: 10, color: style(mark.colour)}}}));
   return [...twice(), ...lines];
 }
