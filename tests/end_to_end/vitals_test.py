@@ -170,7 +170,8 @@ def test_a_skipped_update_is_one_left_out_from_the_start(data, tmp_path):
 
 def test_without_an_answer_bad_data_are_told_and_trained_on(data, tmp_path):
   assert _train(tmp_path / 'run', data / 'spike.npz') == 0
-  assert list(_events(tmp_path / 'run')) == ['vitals/loss_spike']
+  told = set(_events(tmp_path / 'run'))
+  assert told - {'vitals/slow_steps'} == {'vitals/loss_spike'}  # a busy host
   losses = runs.losses(tmp_path / 'run')
   assert losses[_BAD] > 1.3 * losses[_BAD - 1]
 
