@@ -49,7 +49,7 @@ def describe(*, devices: Sequence[str], num_processes: int) -> dict[str, Any]:
       'cores': os.cpu_count(),
       'devices': dict(collections.Counter(devices)),
       'processes': num_processes,
-      'packages': _versions(),
+      'packages': versions_of(_PACKAGES),
       'variables': _variables(os.environ),
   }
 
@@ -73,10 +73,10 @@ def write(
     )
 
 
-def _versions() -> dict[str, str]:
-  """The packages that are installed, of those that matter."""
+def versions_of(packages: Sequence[str]) -> dict[str, str]:
+  """Those of them that are installed, with their versions."""
   found = {}
-  for name in _PACKAGES:
+  for name in packages:
     try:
       found[name] = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

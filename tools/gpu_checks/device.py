@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What device and which libraries the other parts run on."""
 
-import importlib.metadata
 import os
 import platform
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import jax
 
 from t5wild import hardware
+from t5wild.vitals import environment
 
 _PACKAGES = (
     'jax', 'jaxlib', 'flax', 'jax-cuda12-plugin', 'jax-cuda13-plugin',
@@ -29,7 +29,7 @@ def check(*, small: bool) -> dict[str, Any]:
       'memory_bytes': memory_bytes(),
       'python': platform.python_version(),
       'xla_flags': os.environ.get('XLA_FLAGS', ''),
-      'versions': _versions(),
+      'versions': environment.versions_of(_PACKAGES),
       'small': small,
   }
 
@@ -42,13 +42,3 @@ def memory_bytes() -> int | None:
 def peak_bytes() -> int | None:
   """The most of it that was in use in this process; None: likewise."""
   return (jax.devices()[0].memory_stats() or {}).get('peak_bytes_in_use')
-
-
-def _versions() -> dict[str, str]:
-  found = {}
-  for name in _PACKAGES:
-    try:
-      found[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-      continue
-  return found
