@@ -94,6 +94,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
       make = initializer.booked(states.from_scratch, ledger)
       initial = _first_state(plan, states, init_rng, make=make, ahead=ahead)
       data.start_after(initial.step, position=initial.dataset_state)
+      data.tell_promise()
       trainer = make_trainer(initial.train_state)
     with ledger.span('startup'), training_plan.as_bad_plan():
       opened = _Session(
@@ -121,6 +122,7 @@ def _make_trainer(plan, data, states, rng, train_state):
 def _dry_run(plan, data, info, trainer) -> None:
   """Compiles the step for shapes alone, and prints what a run would need."""
   batch = data.abstract_batch()
+  data.tell_promise()
   with training_plan.as_bad_plan():
     dry_run.print_page(
         info,

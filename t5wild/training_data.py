@@ -33,6 +33,7 @@ class TrainingData:
     input_shapes: Feature to its shape in a global batch.
     input_types: Feature to its dtype.
     position_is_saved: Whether checkpoints hold the position of the reader.
+    seed: That the recipe gives the reader; None: it gives none.
   """
 
   layout: partitioner_lib.DataLayout
@@ -42,6 +43,7 @@ class TrainingData:
   input_shapes: Mapping[str, tuple[int, ...]]
   input_types: Mapping[str, Any]
   position_is_saved: bool
+  seed: int | None = None
 
   @property
   def is_evaluated(self) -> bool:
@@ -70,8 +72,32 @@ class TrainingData:
     """Goes to the position that was saved after a step, if one was."""
     if position is not None:
       self.reader.load_state_dict(position)
+      self._tell_seed()
     if hasattr(self.reader, 'start_at'):  # rates and exclusions begin at steps
       self.reader.start_at(step)
+
+  def _tell_seed(self) -> None:
+    used = self.reader.state_dict().get('seed')
+    if None not in (used, self.seed) and used != self.seed:
+      logging.warning(
+          'Training data: they go on in the order of seed %s, as saved; seed '
+          '%s of the recipe is not used for them, since a run keeps the order '
+          'that it began with. For another order train in another MODEL_DIR.',
+          used, self.seed,
+      )  # fmt: skip
+
+  def tell_promise(self) -> None:
+    """Says what a resumed run reads; after `start_after`, which settles it."""
+    if self.position_is_saved:
+      level = logging.INFO if self.reader.is_exact else logging.WARNING
+      logging.log(level, 'Training data: %s', self.reader.promise)
+      return
+    logging.warning(
+        'Training data: its position is not saved (SaveCheckpointConfig.'
+        'save_dataset is False), so a resumed run reads it from the beginning '
+        'and repeats what it has seen. Set save_dataset to True to go on where '
+        'the run was.'
+    )
 
   def check_decoding(self, states: Any) -> None:
     """Refuses arguments of decoding that evaluations would run into."""
@@ -117,7 +143,6 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
   )
   save = plan.checkpoint_cfg.save
   position_is_saved = save is None or save.save_dataset
-  _tell_promise(reader, position_is_saved=position_is_saved)
   spec = reader.element_spec
   return TrainingData(
       layout=layout,
@@ -130,6 +155,7 @@ def open_training_data(plan: training_plan.TrainingPlan) -> TrainingData:
       },
       input_types={name: dtype for name, (_, dtype) in spec.items()},
       position_is_saved=position_is_saved,
+      seed=getattr(cfg, 'seed', None),
   )
 
 
@@ -143,19 +169,6 @@ def make_states(
       input_shapes=data.input_shapes,
       input_types=data.input_types,
       partitioner=plan.partitioner,
-  )
-
-
-def _tell_promise(reader: datasets.Reader, *, position_is_saved: bool) -> None:
-  if position_is_saved:
-    level = logging.INFO if reader.is_exact else logging.WARNING
-    logging.log(level, 'Training data: %s', reader.promise)
-    return
-  logging.warning(
-      'Training data: its position is not saved (SaveCheckpointConfig.'
-      'save_dataset is False), so a resumed run reads it from the beginning '
-      'and repeats what it has seen. Set save_dataset to True to go on where '
-      'the run was.'
   )
 
 

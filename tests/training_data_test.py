@@ -40,6 +40,7 @@ def _plan(**fields):
 def _open(caplog, plan):
   with caplog.at_level(logging.INFO, logger='absl'):
     opened = training_data.open_training_data(plan)
+    opened.tell_promise()
   warnings = [
       record.getMessage()
       for record in caplog.records
@@ -95,6 +96,41 @@ def test_a_run_promises_the_same_batches_only_where_it_saves_its_position(
   assert ('gets the same' in caplog.text) is is_saved
   assert len(warnings) == (not is_saved)
   assert ('save_dataset is False' in ''.join(warnings)) is not is_saved
+
+
+class _LiveReader:
+  """Takes the seed that was saved, as those of live tasks do."""
+
+  is_exact = True
+  seed = 7
+
+  @property
+  def promise(self):
+    return f'seed {self.seed}'
+
+  def state_dict(self):
+    return {'seed': self.seed}
+
+  def load_state_dict(self, state):
+    self.seed = state['seed']
+
+
+@pytest.mark.parametrize(
+    ('given', 'saved', 'is_told'),
+    [(7, 0, True), (7, 7, False), (None, 0, False)],
+)
+def test_a_seed_of_the_recipe_that_is_not_used_is_told(
+    given, saved, is_told, caplog
+):
+  opened = dataclasses.replace(
+      _open(caplog, _plan())[0], reader=_LiveReader(), seed=given
+  )
+  caplog.clear()
+  with caplog.at_level(logging.INFO, logger='absl'):
+    opened.start_after(60, position={'seed': saved})
+    opened.tell_promise()
+  assert ('seed 7 of the recipe is not used' in caplog.text) is is_told
+  assert caplog.messages[-1] == f'Training data: seed {saved}'
 
 
 def test_rates_and_lists_of_a_cache_begin_by_the_steps_of_the_run(

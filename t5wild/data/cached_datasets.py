@@ -176,7 +176,7 @@ class CachedDatasetConfig:
         source=f'{"+".join(_names(read.caches))}:{self.split}',
         on_changed_data=self.on_changed_data,
     )
-    reader.promise += _changes_in_words(read.stages, exclusions)
+    reader.changes_in_words = _changes_in_words(read.stages, exclusions)
     reader.skip(batches=start_batch)
     return reader
 

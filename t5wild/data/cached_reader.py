@@ -137,10 +137,16 @@ class CachedReader:
         name: ((share, *array.shape[1:]), array.dtype)
         for name, array in _no_rows(layout).items()
     }
-    self.promise = (
-        f'A run resumed goes on with the next row of {source}, bit for bit, on '
-        'any number of hosts and with any batch size; none is lost or '
-        f'repeated (seed {seed}; the position is a row of a window).'
+    self.changes_in_words = ''
+
+  @property
+  def promise(self) -> str:
+    """See `reader_protocol.Reader`."""
+    return (
+        f'A run resumed goes on with the next row of {self._source}, bit for '
+        'bit, on any number of hosts and with any batch size; none is lost or '
+        f'repeated (seed {self._seed}; the position is a row of a window).'
+        f'{self.changes_in_words}'
     )
 
   def __iter__(self) -> Iterator[reader_protocol.Batch]:

@@ -66,7 +66,7 @@ class LiveReader:
     """
     self._make_dataset = make_dataset
     self.source = self._source = source
-    self._seed = seed
+    self._seed = self._given_seed = seed
     self._seed_was_drawn = seed_was_drawn
     self._share = share
     self._snapshot_period = snapshot_period
@@ -113,11 +113,11 @@ class LiveReader:
         else 'its place is kept in a snapshot every '
         f'{self._snapshot_period} batches'
     )
-    seed = (
-        f'no seed was given, so {self._seed} was drawn and is saved'
-        if self._seed_was_drawn
-        else f'seed {self._seed}'
-    )
+    seed = f'seed {self._seed}'
+    if self._seed_was_drawn:
+      seed = f'no seed was given, so {self._seed} was drawn and is saved'
+    elif self._seed != self._given_seed:
+      seed += f' as it was saved, not {self._given_seed}'
     return (
         f'A run resumed on {hosts} gets the same batches of {self._source}, '
         f'bit for bit ({seed}; {how}, and the last batch is checked).'
@@ -211,6 +211,7 @@ class LiveReader:
     with self._lock:
       if self._num_batches or self._seed != state['seed']:
         self._seed = state['seed']
+        self.promise = self._make_promise()
         self._start()
       self._restore_snapshot(state)
       self._read_again(state)

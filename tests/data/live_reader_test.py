@@ -120,6 +120,7 @@ def test_a_resume_takes_the_saved_seed(make):
   sums(saving, 3)
   resumed = make(seed=2)
   resumed.load_state_dict(saving.state_dict())
+  assert 'seed 1 as it was saved, not 2' in resumed.promise
   assert sums(resumed, 3) == expected[3:]
 
 
