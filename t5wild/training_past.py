@@ -2,12 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run recorded before it was resumed, and what it left undone."""
 
+import contextlib
+import json
+import os
+
 import jax
 
 from t5wild import training_data
 from t5wild.partitioning import distributed
 from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import recall
+from t5wild.vitals import run_events
+
+_TAIL_BYTES = 1 << 18  # thousands of records: some are of the last steps
 
 
 def read(
@@ -29,8 +36,40 @@ def read(
     return None
   names = recall.recalled_names(actions)
   if not is_resumed:
+    _tell_lost_steps(metrics_jsonl, step=step)
     return recall.Past((), last_step=step, names=names)
   return recall.Past.read(metrics_jsonl, last_step=step, names=names)
+
+
+def _tell_lost_steps(metrics_jsonl: str, *, step: int) -> None:
+  """Tells of steps on record of which no checkpoint is left, as an event."""
+  last = _last_recorded_step(metrics_jsonl)
+  if last <= step:
+    return
+  events = run_events.RunEvents(
+      os.path.dirname(metrics_jsonl), prefix='checkpoint'
+  )
+  with contextlib.closing(events):
+    events.add(
+        'none_left',
+        step=step,
+        value=float(last),
+        text=f'{metrics_jsonl} has records up to step {last}, and no '
+        f'checkpoint of this run is here: it begins anew at step {step}. '
+        'Where there should be one, stop it, bring that back (a mirror: t5wild '
+        'checkpoints mirror), and start again.',
+    )
+
+
+def _last_recorded_step(metrics_jsonl: str) -> int:
+  """The highest step in the end of the file; 0 without one, or in a bucket."""
+  last = 0
+  with contextlib.suppress(OSError), open(metrics_jsonl, 'rb') as file:
+    file.seek(max(0, os.path.getsize(metrics_jsonl) - _TAIL_BYTES))
+    for line in file:
+      with contextlib.suppress(ValueError, KeyError, TypeError):
+        last = max(last, int(json.loads(line)['step']))
+  return last
 
 
 def must_evaluate_first(
