@@ -3,7 +3,6 @@
 """What a run recorded before it was resumed, and what it left undone."""
 
 import contextlib
-import json
 import os
 
 import jax
@@ -12,6 +11,7 @@ from t5wild import training_data
 from t5wild.partitioning import distributed
 from t5wild.trainer import actions as actions_lib
 from t5wild.trainer import recall
+from t5wild.vitals import records
 from t5wild.vitals import run_events
 
 _TAIL_BYTES = 1 << 18  # thousands of records: some are of the last steps
@@ -66,9 +66,9 @@ def _last_recorded_step(metrics_jsonl: str) -> int:
   last = 0
   with contextlib.suppress(OSError), open(metrics_jsonl, 'rb') as file:
     file.seek(max(0, os.path.getsize(metrics_jsonl) - _TAIL_BYTES))
-    for line in file:
-      with contextlib.suppress(ValueError, KeyError, TypeError):
-        last = max(last, int(json.loads(line)['step']))
+    lines = file.read().decode('utf-8', 'replace').splitlines()
+    found = map(records.from_line, lines)
+    last = max((each.step for each in found if each is not None), default=0)
   return last
 
 

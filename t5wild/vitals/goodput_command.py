@@ -4,7 +4,7 @@
 
 import argparse
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import os
 import sys
 import time
@@ -13,6 +13,7 @@ from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import goodput_report
 from t5wild.vitals import lost_attempts
+from t5wild.vitals import records
 from t5wild.vitals import stalls
 from t5wild.vitals import time_ledgers
 
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] = ()) -> int:
         'keeps its books in the --run_dir of t5wild supervise.'
     )
   report = goodput_report.make_report(
-      attempts, causes=causes(run_dir), price_per_device_hour=price,
+      attempts, causes=causes(events), price_per_device_hour=price,
       told_ends=lost_attempts.told_ends(events),
       stalls=stalls.of_others(events), now=now,
   )  # fmt: skip
@@ -58,11 +59,11 @@ def main(argv: Sequence[str] = ()) -> int:
   return exit_codes.DONE.code
 
 
-def causes(run_dir: run_dir_lib.RunDir) -> dict[str, int] | None:
+def causes(events: Iterable[records.Record]) -> dict[str, int] | None:
   """Kinds of failures to their number; None where no supervisor told any."""
   kinds = [
       record.name.removeprefix(_EXIT)
-      for record in lost_attempts.read_events(run_dir)
+      for record in events
       if record.name.startswith(_EXIT)
   ]
   if not kinds:

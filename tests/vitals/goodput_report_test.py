@@ -120,7 +120,7 @@ def test_money_is_hours_times_devices_times_price():
 
 def test_failures_are_counted_by_their_causes_and_stops_are_none(tmp_path):
   run_dir = run_dir_lib.RunDir(str(tmp_path))
-  assert goodput_command.causes(run_dir) is None
+  assert goodput_command.causes(lost_attempts.read_events(run_dir)) is None
   names = ['exit/killed', 'exit/hang', 'exit/killed', 'exit/preempted',
            'exit/done', 'exit/user_error', 'restart']  # fmt: skip
   writer = records.RecordWriter(run_dir.events_jsonl)
@@ -128,9 +128,10 @@ def test_failures_are_counted_by_their_causes_and_stops_are_none(tmp_path):
       [records.Record(0, 0.0, 0, f'supervisor/{n}', 1.0) for n in names]
   )
   writer.close()
-  assert goodput_command.causes(run_dir) == {'killed': 2, 'hang': 1}
+  causes = goodput_command.causes(lost_attempts.read_events(run_dir))
+  assert causes == {'killed': 2, 'hang': 1}
   report = goodput_report.make_report(
-      [_attempt(0, 0, 10)], causes=goodput_command.causes(run_dir)
+      [_attempt(0, 0, 10)], causes=causes
   )
   assert report.num_failures == 3
   text = goodput_report.as_text(report)
@@ -240,7 +241,7 @@ def test_attempts_that_died_before_their_books_are_booked(tmp_path):
   attempts = lost_attempts.with_lost(booked, events, now=2000.0)
   report = goodput_report.make_report(
       attempts,
-      causes=goodput_command.causes(run_dir),
+      causes=goodput_command.causes(lost_attempts.read_events(run_dir)),
       told_ends=lost_attempts.told_ends(events),
       now=2000.0,
   )
