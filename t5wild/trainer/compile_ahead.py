@@ -10,12 +10,14 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild.partitioning import compile_errors
 from t5wild.partitioning import distributed
 from t5wild.trainer import agreement
 from t5wild.trainer import trainer as trainer_lib
 
 # The slowest process comes so much later than the fastest, at most.
 _COMPILE_SECONDS = 3600
+_TOLD_AGAIN = (agreement.DisagreementError, compile_errors.CudnnError)
 
 
 class CompileAhead:
@@ -72,8 +74,8 @@ class CompileAhead:
     """
     if self._future is not None:
       error = self._future.exception()
-      if isinstance(error, agreement.DisagreementError):
-        raise error  # all processes know it; to compile anew tells it again
+      if isinstance(error, _TOLD_AGAIN):
+        raise error  # to compile anew would take as long and tell the same
       if error is not None:
         logging.info('Compiling ahead failed: %s', error)
       elif _types(trainer.train_state) == _types(self._state_shape):
