@@ -141,21 +141,19 @@ class Together:
     agreed = self._round
     if agreed.fold == 1 or self._index_in(agreed) != 0:
       return False  # one asks for all
-    waiting = [
-        one.sign.host
-        for one in self._onlooker.look()
-        if one.has_changed
-        and one.age < self._hosts.silent_seconds
-        and one.sign.waits
-        and not one.sign.left
-        and one.sign.knows == agreed.number
-        and one.sign.host not in agreed.left_out
-    ]
+    waiting = [sign.host for sign in self._view().ready]
     members = [member.host for member in agreed.members]
     seats = rounds.seats_for(
         [*members, *waiting], before=members, planned=agreed.planned
     )
     return len(seats) > len(members)
+
+  def _view(self) -> proposals.View:
+    return proposals.View(
+        self._onlooker.look(),
+        newest=self._newest,
+        silent_seconds=self._hosts.silent_seconds,
+    )
 
   def leave(self, ended: restarts.Ended | None) -> None:
     """Tells the others that it is gone, and how its processes ended."""
@@ -214,11 +212,7 @@ class Together:
   def _propose_if_due(self) -> None:
     """Proposes the next round, where it is this host's turn."""
     now = time.monotonic()
-    view = proposals.View(
-        self._onlooker.look(),
-        newest=self._newest,
-        silent_seconds=self._hosts.silent_seconds,
-    )
+    view = self._view()
     if view.busy:
       self._missing_since = now
     is_due = not view.busy and (
