@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 import importlib.util
+import multiprocessing
 import sys
 
 from benchmarks import hugging_face
@@ -29,25 +30,40 @@ def is_installed(name: str) -> bool:
 
 
 def run(options) -> None:
-  """Prints seconds of each, and t5wild's ratio to each peer."""
+  """Prints seconds of t5wild and a peer and their ratio, for each peer.
+
+  A process for each: T5X brings TensorFlow along, beside which importing torch
+  crashes. The peers share nothing but the workload.
+  """
+  spawn = multiprocessing.get_context('spawn')
+  for name in filter(is_installed, _GOALS):
+    process = spawn.Process(target=_compare, args=(options, name))
+    process.start()
+    process.join()
+    if process.exitcode:
+      raise RuntimeError(
+          f'The comparison with {name} ended with exit code '
+          f'{process.exitcode}; expected 0. Its own lines above say why.'
+      )
+
+
+def _compare(options, name: str) -> None:
   workload = workload_lib.of(options)
   batch = workload_lib.make_batch(workload)
   trainer = workload_lib.make_trainer(workload)
   steps: dict[str, Callable[[], object]] = {
-      't5wild': lambda: workload_lib.run_step(trainer, batch)
+      't5wild': lambda: workload_lib.run_step(trainer, batch),
+      name: _PEERS[name].make_step(workload, batch),
   }
-  for name in filter(is_installed, _GOALS):
-    steps[name] = _PEERS[name].make_step(workload, batch)
   times = measure.interleave(
       steps, runs=options.runs, in_a_row=measure.STEPS_IN_A_ROW
   )
-  for name, one in times.items():
-    measure.emit_times(f'peers_{name}', one)
-  for name in steps:
-    if name in _GOALS:
-      measure.emit_ratio(
-          f'peers_t5wild_to_{name}',
-          times['t5wild'],
-          times[name],
-          goal=_GOALS[name],
-      )
+  for side, one in times.items():
+    suffix = '' if side == name else f'_beside_{name}'
+    measure.emit_times(f'peers_{side}{suffix}', one)
+  measure.emit_ratio(
+      f'peers_t5wild_to_{name}',
+      times['t5wild'],
+      times[name],
+      goal=_GOALS[name],
+  )
