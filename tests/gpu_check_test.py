@@ -122,6 +122,30 @@ def test_a_step_on_a_known_chip_has_a_predicted_range(monkeypatch):
   assert 0 < fp8.best < bfloat16.best < bfloat16.worst
 
 
+@pytest.mark.parametrize(
+    ('changes', 'expected'),
+    [
+        ({}, True),
+        ({'dtype': 'float32'}, False),  # cuDNN attends in 16 bits only
+        ({'attention_implementation': 'xla'}, False),
+    ],
+)
+def test_attention_is_fused_in_the_prediction_where_networks_choose_so(
+    monkeypatch, changes, expected
+):
+  case = speed.make_case('base', small=True, **changes)
+  assert not case.step.attention_is_fused
+  h200 = types.SimpleNamespace(compute_capability='9.0')
+  monkeypatch.setattr(speed.jax, 'default_backend', lambda: 'gpu')
+  monkeypatch.setattr(speed.jax, 'local_devices', lambda: [h200])
+  assert case.step.attention_is_fused == expected
+
+
+def test_a_batch_has_the_shapes_that_its_case_tells():
+  case = speed.make_case('base', small=True)
+  assert {k: x.shape for k, x in case.batch().items()} == case.shapes
+
+
 def test_a_gradient_that_is_off_is_found():
   params = {'layer': {'kernel': np.ones((4, 4)), 'bias': np.ones(4)}}
   off = jax.tree.map(lambda x: x.copy(), params)

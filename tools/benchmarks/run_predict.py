@@ -6,14 +6,15 @@ The CPU's row of facts is measured: its fastest product and its memory. All
 times are CPU-seconds of one core, so that a busy machine changes them little.
 """
 
-from collections.abc import Callable
 import dataclasses
+import functools
 import time
 
 import jax
 import jax.numpy as jnp
 
 from benchmarks import measure
+from benchmarks import one_device
 from benchmarks import workload as workload_lib
 from t5wild import hardware
 from t5wild.planner import formulas
@@ -39,6 +40,10 @@ CASES = {
 _SIDE = 1024  # of the product that the peak is measured with
 _ARRAY_BYTES = 2**28  # more than a cache holds
 _TRIES = 7
+# However long the others of this machine take their turns.
+_fastest_cpu_seconds = functools.partial(
+    hardware.fastest_seconds, seconds=0, clock=time.process_time
+)
 
 
 def run(options) -> None:
@@ -48,9 +53,9 @@ def run(options) -> None:
   for name, workload in cases.items():
     batch = workload_lib.make_batch(workload)
     trainer = workload_lib.make_trainer(workload)
-    seconds = _fastest(
+    seconds = _fastest_cpu_seconds(
         lambda t=trainer, b=batch: workload_lib.run_step(t, b),
-        tries=options.runs,
+        repeats=options.runs,
     )
     predicted = predict(workload, machine)
     measure.emit(
@@ -62,27 +67,18 @@ def run(options) -> None:
     )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Machine:
-  """One device with a row of its own, for `timing.estimate`."""
-
-  chip: hardware.Chip
-  num_devices: int = 1
-  platform: str = 'cpu'
-
-
 def machine_of(
     *, flops_per_second: float, memory_bytes_per_second: float
-) -> Machine:
+) -> one_device.OneDevice:
   """A CPU with these facts."""
-  return Machine(chip=hardware.Chip(
+  return one_device.OneDevice(platform='cpu', chip=hardware.Chip(
       name='this CPU', pattern='cpu', memory_bytes=0,
       peak_flops_per_second={'float32': flops_per_second},
       memory_bytes_per_second=memory_bytes_per_second,
   ))  # fmt: skip
 
 
-def measured_machine() -> Machine:
+def measured_machine() -> one_device.OneDevice:
   """This CPU's fastest product, and how fast it reads and writes."""
   matrix = jnp.full((_SIDE, _SIDE), 0.5, jnp.float32)
   product = jax.jit(lambda x: x @ x).lower(matrix).compile()
@@ -94,15 +90,17 @@ def measured_machine() -> Machine:
     held[0] = add(held[0]).block_until_ready()
 
   return machine_of(
-      flops_per_second=2 * _SIDE**3 / _fastest(
-          lambda: product(matrix).block_until_ready()
+      flops_per_second=2 * _SIDE**3 / _fastest_cpu_seconds(
+          lambda: product(matrix).block_until_ready(), repeats=_TRIES
       ),
-      memory_bytes_per_second=2 * _ARRAY_BYTES / _fastest(sweep),
-  )
+      memory_bytes_per_second=2 * _ARRAY_BYTES / _fastest_cpu_seconds(
+          sweep, repeats=_TRIES
+      ),
+  )  # fmt: skip
 
 
 def predict(
-    workload: workload_lib.Workload, machine: Machine
+    workload: workload_lib.Workload, machine: one_device.OneDevice
 ) -> timing.StepTime:
   """The planner's range for a step."""
   shape = formulas.model_shape_of(workload.network)
@@ -119,14 +117,3 @@ def predict(
       num_parameters=parameters,
       state_bytes=4 * parameters,  # Adafactor's factors are next to nothing
   )  # fmt: skip
-
-
-def _fastest(call: Callable[[], object], *, tries: int = _TRIES) -> float:
-  """CPU-seconds of the fastest of several calls, after one to warm up."""
-  call()
-  found = []
-  for _ in range(tries):
-    start = time.process_time()
-    call()
-    found.append(time.process_time() - start)
-  return min(found)

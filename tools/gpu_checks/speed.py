@@ -11,6 +11,7 @@ import statistics
 import time
 from typing import Any
 
+from benchmarks import one_device
 from benchmarks import workload as workload_lib
 import jax
 import jax.numpy as jnp
@@ -26,6 +27,7 @@ from t5wild.networks import decoder_only
 from t5wild.networks import transformer
 from t5wild.optimizers import adafactor
 from t5wild.partitioning import partitioner as partitioner_lib
+from t5wild.planner import attention as attention_planner
 from t5wild.planner import formulas
 from t5wild.planner import memory
 from t5wild.planner import timing
@@ -93,19 +95,30 @@ class Case:
         input_length=self.inputs, target_length=self.targets, mesh={},
         remat_policy=config.remat_policy, scan_layers=config.scan_layers,
         activation_bytes=jnp.dtype(config.dtype).itemsize,
-        attention_is_fused=jax.default_backend() != 'cpu'
-        and config.attention_implementation != 'xla',
+        attention_is_fused=attention_planner.fused_features(
+            config, self.shapes, jax.default_backend()
+        ) is not None,
     )  # fmt: skip
+
+  @property
+  def shapes(self) -> dict[str, tuple[int, int]]:
+    """Of the features of a batch, by name."""
+    lengths = {
+        'decoder_target_tokens': self.targets,
+        'decoder_input_tokens': self.targets,
+        'decoder_loss_weights': self.targets,
+    }
+    if self.inputs:
+      lengths['encoder_input_tokens'] = self.inputs
+    return {name: (self.rows, length) for name, length in lengths.items()}
 
   def batch(self) -> dict[str, jax.Array]:
     """Random rows without padding."""
     random = np.random.default_rng(0)
-    sides = {'decoder_target_tokens': self.targets}
-    if self.inputs:
-      sides['encoder_input_tokens'] = self.inputs
     found = {
-        name: random.integers(3, self.config.vocab_size, (self.rows, length))
-        for name, length in sides.items()
+        name: random.integers(3, self.config.vocab_size, shape)
+        for name, shape in self.shapes.items()
+        if name.endswith(('target_tokens', 'encoder_input_tokens'))
     }
     targets = found['decoder_target_tokens']
     found['decoder_input_tokens'] = np.pad(targets[:, :-1], ((0, 0), (1, 0)))
@@ -113,15 +126,6 @@ class Case:
     return jax.device_put(
         {name: array.astype(np.int32) for name, array in found.items()}
     )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class OneDevice:
-  """A machine for `timing.estimate`."""
-
-  chip: hardware.Chip
-  platform: str
-  num_devices: int = 1
 
 
 def make_case(model: str, *, small: bool, **changes: Any) -> Case:
@@ -173,7 +177,7 @@ def predicted_seconds(case: Case) -> timing.StepTime | None:
     return None
   parameters = formulas.count_parameters(case.step.model)
   return timing.estimate(
-      case.step, OneDevice(chip=chip, platform=device.platform),
+      case.step, one_device.OneDevice(chip=chip, platform=device.platform),
       dtype='float8' if case.config.quantization == 'fp8' else 'bfloat16',
       num_parameters=parameters, state_bytes=4 * parameters,
   )  # fmt: skip
@@ -199,8 +203,8 @@ def make_trainer(case: Case) -> trainer_lib.Trainer:
   states = initializer.TrainStateInitializer(
       optimizer_def=optimizer_def,
       init_fn=model.get_initial_variables,
-      input_shapes={k: x.shape for k, x in case.batch().items()},
-      input_types={k: x.dtype for k, x in case.batch().items()},
+      input_shapes=case.shapes,
+      input_types=dict.fromkeys(case.shapes, jnp.int32),
       partitioner=partitioner_lib.PjitPartitioner(num_partitions=1),
   )
   state = states.from_scratch(jax.random.PRNGKey(0))
@@ -221,9 +225,7 @@ def check(*, model: str, small: bool, **changes: Any) -> dict[str, Any]:
   compiled = trainer.compile_train(batch)
   compile_seconds = time.perf_counter() - start
   losses, seconds = _time_steps(trainer, batch, 3 if small else _STEPS)
-  cost = model_info.step_cost(
-      trainer._model, {name: x.shape for name, x in batch.items()}
-  )
+  cost = model_info.step_cost(trainer._model, case.shapes)
   step_seconds = statistics.median(seconds)
   flops = cost.flops_per_step / step_seconds
   mfu = flops / cost.peak_flops_per_second if cost.peak_flops_per_second else 0
