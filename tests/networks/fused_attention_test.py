@@ -20,9 +20,9 @@ from t5wild.networks import dot_product
 from t5wild.networks import fused_attention
 from t5wild.networks import masks
 from t5wild.networks import sight as sight_lib
+from tests.networks import attending
 from tests.networks import decoders
 
-QUICK = {'xla_backend_optimization_level': 0}  # to compile
 HEADS, SIZE, LENGTH = 4, 8, 12
 TOKENS = np.array([[3] * 10 + [0] * 2, [3] * 12])
 SEGMENTS = np.array([[1] * 4 + [2] * 6 + [0] * 2, [1] * 3 + [2] * 8 + [3]])
@@ -69,20 +69,6 @@ def make_arrays(*, kv_heads=HEADS, rows=2):
   )
 
 
-def value_and_gradients(attend, sight, arrays):
-  """Of a sum over those queries that are not padding."""
-  real = (sight.queries > 0)[:, None, :, None]
-  target = jnp.cos(jnp.arange(arrays[0].size)).reshape(arrays[0].shape) * real
-
-  def total(arrays):
-    averaged = attend(*arrays)
-    return jnp.sum(averaged * target), averaged * real
-
-  return jax.jit(
-      jax.grad(total, has_aux=True), compiler_options=QUICK
-  )(arrays)
-
-
 def by_the_formula(query, key, value, bias=None, *, sight):
   return dot_product.dot_product_attention(
       query, key, value, sight.pairs(), bias
@@ -98,7 +84,9 @@ def by_cudnn(query, key, value, bias=None, *, sight, features=8):
 
 def assert_same(sight, arrays, **options):
   actual, expected = (
-      value_and_gradients(functools.partial(fn, sight=sight), sight, arrays)
+      attending.value_and_gradients(
+          functools.partial(fn, sight=sight), sight, arrays
+      )
       for fn in (functools.partial(by_cudnn, **options), by_the_formula)
   )
   jax.tree.map(
@@ -145,7 +133,7 @@ def test_on_a_mesh_every_device_does_its_part(name, kv_heads, shape):
   if 'local' in name:
     arrays = arrays[:3]
   sight = SIGHTS[name]
-  expected = value_and_gradients(
+  expected = attending.value_and_gradients(
       functools.partial(by_the_formula, sight=sight), sight, arrays
   )
   mesh = jax.sharding.Mesh(
@@ -156,7 +144,7 @@ def test_on_a_mesh_every_device_does_its_part(name, kv_heads, shape):
       ('kv', None),
   )
   with jax.set_mesh(mesh), partitioning.axis_rules(rules):
-    actual = value_and_gradients(
+    actual = attending.value_and_gradients(
         functools.partial(by_cudnn, sight=sight), sight, arrays
     )
   jax.tree.map(
@@ -190,7 +178,7 @@ def test_a_network_attends_by_fused_kernels_as_without_them(monkeypatch):
   }
   params = jax.jit(
       lambda key: network.init(key, *batch, enable_dropout=False),
-      compiler_options=QUICK,
+      compiler_options=decoders.QUICK,
   )(jax.random.PRNGKey(0))['params']
 
   def losses():
@@ -198,7 +186,7 @@ def test_a_network_attends_by_fused_kernels_as_without_them(monkeypatch):
         lambda p: network.apply(
             {'params': p}, *batch, **features, enable_dropout=False
         ),
-        compiler_options=QUICK,
+        compiler_options=decoders.QUICK,
     )(params)
     return np.asarray(logits) * (targets > 0)[..., None]
 

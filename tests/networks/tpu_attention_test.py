@@ -14,9 +14,9 @@ from t5wild.networks import dot_product
 from t5wild.networks import fused_attention
 from t5wild.networks import sight as sight_lib
 from t5wild.networks import tpu_attention
+from tests.networks import attending
 
 pytestmark = pytest.mark.slow
-QUICK = {'xla_backend_optimization_level': 0}  # to compile
 HEADS, SIZE, LENGTH = 2, 8, 128  # the least that the kernels take
 TOKENS = np.array([[3] * 108 + [0] * 20, [3] * 128])
 SEGMENTS = np.array([
@@ -64,20 +64,6 @@ def make_arrays(kv_heads):
   )
 
 
-def value_and_gradients(attend, sight, arrays):
-  """Of a sum over those queries that are not padding, and see something."""
-  real = sight.pairs().any(-1)[..., None]
-  target = jnp.cos(jnp.arange(arrays[0].size)).reshape(arrays[0].shape) * real
-
-  def total(arrays):
-    averaged = attend(*arrays)
-    return jnp.sum(averaged * target), averaged * real
-
-  return jax.jit(
-      jax.grad(total, has_aux=True), compiler_options=QUICK
-  )(arrays)
-
-
 @pytest.mark.parametrize(
     ('kernel', 'sight', 'softcap'),
     [
@@ -105,8 +91,8 @@ def test_attention_on_tpus_equals_the_formula_and_so_do_gradients(
 
   jax.tree.map(
       lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5),
-      value_and_gradients(fused, sight, arrays),
-      value_and_gradients(formula, sight, arrays),
+      attending.value_and_gradients(fused, sight, arrays),
+      attending.value_and_gradients(formula, sight, arrays),
   )
 
 

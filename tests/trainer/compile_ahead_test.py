@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from t5wild.partitioning import compile_errors
+from t5wild.trainer import agreement
 from t5wild.trainer import compile_ahead
 from tests.trainer import mean_model
 
@@ -100,6 +102,32 @@ def test_error_of_compiling_ahead_is_that_of_the_trainer_itself(
   one.start()
   with pytest.raises(StopIteration):
     one.finish(trainer)
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        compile_errors.CudnnError('no plan'),
+        agreement.DisagreementError('another program'),
+    ],
+)
+def test_what_compiling_anew_would_tell_again_is_raised_at_once(
+    make_trainer, batch, monkeypatch, error
+):
+  trainer = make_trainer()
+  compiled = []
+
+  def compile_train(*args):
+    compiled.append(args)
+    raise error
+
+  monkeypatch.setattr(type(trainer), 'compile_train', compile_train)
+  one = _ahead(make_trainer, batch, trainer.train_state)
+  one.start()
+  with pytest.raises(type(error)) as raised:
+    one.finish(trainer)
+  assert raised.value is error
+  assert len(compiled) == 1
 
 
 def test_finish_without_a_start_compiles(make_trainer, batch):
