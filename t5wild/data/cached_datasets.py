@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The config of data read from caches; stands where a `DatasetConfig` does."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import time
@@ -223,7 +223,7 @@ class CachedDatasetConfig:
       feature_converter_cls: Any,
   ) -> dict[str, eval_batches.FirstBatches]:
     """The first batches of each task, the same whenever they are iterated."""
-    caches = self._caches_there()
+    caches = self._open(if_there=True).caches
     contents = {cache.manifest.content for cache in caches}
     alone = {
         cache.manifest.task: dataclasses.replace(
@@ -259,13 +259,13 @@ class CachedDatasetConfig:
     """
     if self.on_other_task == 'fail':
       self._check_live_task()
-    cached_vocabularies.check(self._caches_there(), model)
+    cached_vocabularies.check(self._open(if_there=True).caches, model)
 
   def _check_live_task(self) -> None:
     live = live_comparison.recipe_data('train')
     if live is not None:
       live_comparison.check_caches(
-          self._caches_there(),
+          self._open(if_there=True).caches,
           live,
           objective=self.objective,
           lengths=self.task_feature_lengths,
@@ -277,7 +277,7 @@ class CachedDatasetConfig:
     """The features of the tasks: whether each has an end of sequence."""
     return {
         name: types.SimpleNamespace(add_eos=feature['add_eos'])
-        for cache in self._caches_there()
+        for cache in self._open(if_there=True).caches
         for name, feature in cache.manifest.features.items()
     }
 
@@ -286,38 +286,12 @@ class CachedDatasetConfig:
     given = self.cache_dir
     return [given] if isinstance(given, str) else list(given)
 
-  def _open(self, *, without: Collection[str] = ()) -> '_Read':
-    """The caches to read, but for those of some tasks, and the rates."""
-    roots_of, stages = self._plan()
-    caches = [
-        record_cache.RecordCache(
-            cache_roots.folder_of(root, task=task, split=self.split),
-            skip_bad_shards=self.skip_bad_shards,
-        )
-        for task, root in roots_of.items()
-        if any(stage.rates[task] for stage in stages) and task not in without
-    ]
-    return _Read(caches=caches, stages=stages)
+  def _open(self, *, if_there: bool = False) -> '_Read':
+    """The caches to read, and the rates.
 
-  def _caches_there(self) -> list[record_cache.RecordCache]:
-    """The caches of tasks that have the split, if any has it."""
-    roots_of, stages = self._plan()
-    read = [
-        task for task in roots_of if any(stage.rates[task] for stage in stages)
-    ]
-    lacking = [
-        task
-        for task in read
-        if not cache_roots.has_split(
-            roots_of[task], task=task, split=self.split
-        )
-    ]
-    if len(lacking) == len(read):
-      lacking = []  # that none has it is told
-    return self._open(without=lacking).caches
-
-  def _plan(self) -> tuple[dict[str, str], list[mixture_rates.Stage]]:
-    """(folder of each task, the rates of all)."""
+    Args:
+      if_there: leaves out tasks without the split, where any has it.
+    """
     roots_of, cached = cache_roots.tasks_of(self._roots)
     stages = mixture_rates.plan_stages(
         cached,
@@ -325,7 +299,25 @@ class CachedDatasetConfig:
         later=self.rates_from_step,
         temperature=self.temperature,
     )
-    return roots_of, stages
+    read = [
+        task for task in roots_of if any(stage.rates[task] for stage in stages)
+    ]
+    there = [
+        task
+        for task in read
+        if if_there
+        and cache_roots.has_split(
+            roots_of[task], task=task, split=self.split
+        )
+    ]
+    caches = [
+        record_cache.RecordCache(
+            cache_roots.folder_of(roots_of[task], task=task, split=self.split),
+            skip_bad_shards=self.skip_bad_shards,
+        )
+        for task in there or read  # that none has it is told
+    ]
+    return _Read(caches=caches, stages=stages)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
