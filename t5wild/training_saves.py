@@ -54,7 +54,10 @@ class TrainingSaves:
     self._manager = self._stores = None
     if plan.checkpoint_cfg.save is not None:
       self._stores = run_stores.RunStores(
-          plan.model_dir, plan.checkpoint_cfg.save, on_event=self._record
+          plan.model_dir,
+          plan.checkpoint_cfg.save,
+          on_event=self._record,
+          source=initial.source if initial.is_own else None,
       )
       self._stores.probe(trainer.train_state)
       self._manager = self._stores.main

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`t5wild checkpoints`: list, verify, mirror, diff, pin; without JAX."""
+"""`t5wild checkpoints`: list, verify, mirror, diff, pin, adopt; without JAX."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +11,10 @@ from t5wild import exit_codes
 from t5wild.checkpoint_files import array_hashes
 from t5wild.checkpoint_files import copying
 from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import listing
-from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import pins
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 
 _MOST_NAMED = 20
@@ -23,6 +24,7 @@ _HELP = {
     'mirror': 'copy checkpoints to another store, checked',
     'diff': 'say which arrays of two checkpoints differ, and how much',
     'pin': 'let a checkpoint stay, whatever its run keeps',
+    'adopt': "go on from another run's checkpoint, or one in quarantine",
 }
 
 
@@ -78,11 +80,18 @@ def _parser() -> argparse.ArgumentParser:
   verb.add_argument('--step', type=int, help='which of a run')
   verb.add_argument('--reason', default='', help='is written down')
   verb.add_argument('--remove', action='store_true', help='unpin it')
+  verb = add('adopt', _adopt)
+  verb.add_argument('path', help='run directory, or another store of it')
+  verb.add_argument('--step', type=int, required=True, help='which of them')
   return parser
 
 
 def _say(text: str, *, stream=None) -> None:
   print(text, file=stream or sys.stdout)
+
+
+def _first_line(text: str) -> str:
+  return text.partition('\n')[0][:200]
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -98,11 +107,12 @@ def _list(arguments: argparse.Namespace) -> int:
         'hashed' if entry.has_hashes else 'no hashes',
         *(['pinned'] if entry.is_pinned else []),
     ]
-    reason = f' ({entry.reason.splitlines()[0][:200]})' if entry.reason else ''
+    reason = f' ({_first_line(entry.reason)})' if entry.reason else ''
     _say(
         f'{entry.step:>10}  {entry.num_bytes / 1e6:>12,.1f} MB  '
         f'{", ".join(notes)}  {entry.store}{reason}'
     )
+  damages += [f'{each.path}: {each.problem}' for each in found if each.problem]
   for damage in damages:
     _say(f'DAMAGED: {damage}')
   return (exit_codes.FAILED if damages else exit_codes.DONE).code
@@ -159,8 +169,9 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _is_good(checkpoint: str, *, with_arrays: bool) -> bool:
-  misnamed = named_steps.problem(checkpoint)
-  problems = [] if misnamed is None else [misnamed]
+  run_id = run_ids.of_store(os.path.dirname(checkpoint))
+  seeming = listing.problem(checkpoint, run_id)
+  problems = [] if seeming is None else [seeming]
   try:
     verdict = file_hashes.verify(checkpoint)
     problems += [str(damage) for damage in verdict.damages]
@@ -284,7 +295,36 @@ def _pin(arguments: argparse.Namespace) -> int:
   (checkpoint,) = chosen
   if arguments.remove:
     pins.unpin(checkpoint)
-  else:
+  elif _is_good(checkpoint, with_arrays=False):
     pins.pin(checkpoint, reason=arguments.reason)
+  else:
+    _say(
+        f'{checkpoint}: NOT pinned: it is damaged, expected one to keep: pin '
+        'another, or bring a whole copy of it and pin that'
+    )
+    return exit_codes.FAILED.code
   _say(f'{checkpoint}: {"unpinned" if arguments.remove else "pinned"}')
+  return exit_codes.DONE.code
+
+
+def _adopt(arguments: argparse.Namespace) -> int:
+  (checkpoint,) = _chosen(arguments.path, arguments.step)
+  directory = os.path.dirname(checkpoint)
+  run_id = run_ids.of_store(directory)
+  if run_id:
+    run_ids.adopt(checkpoint, run_id)
+  if not _is_good(checkpoint, with_arrays=True):
+    run_ids.disown(checkpoint)
+    _say(
+        f'{checkpoint}: NOT adopted: it is damaged, expected a whole one to go '
+        'on from: bring a whole copy of it'
+    )
+    return exit_codes.FAILED.code
+  known = health.Book(directory, is_writer=True)
+  before = known.of(arguments.step)
+  known.forget(arguments.step)
+  was = ''
+  if before.state == health.QUARANTINED:
+    was = f'; it was in quarantine ({_first_line(before.reason)})'
+  _say(f'{checkpoint}: adopted, the run may go on from it{was}')
   return exit_codes.DONE.code

@@ -15,6 +15,7 @@ from etils import epath
 from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import pins
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 
 # As those that a killed save leaves, so that the same hand clears them.
@@ -59,9 +60,11 @@ def _copy_files(source: epath.Path, place: epath.Path) -> int:
     expected = file_hashes.read(source)
   except file_hashes.NoHashesError:
     expected = {}
-  misnamed = named_steps.problem(source)
-  if misnamed is not None:
-    raise DamagedSourceError(_damaged(source, misnamed))
+  seeming = named_steps.problem(source) or run_ids.problem(
+      source, run_ids.of_store(os.fspath(source.parent))
+  )
+  if seeming is not None:
+    raise DamagedSourceError(_damaged(source, seeming))
   gone = file_hashes.missing(source, expected)
   if gone:
     raise DamagedSourceError(_damaged(source, str(gone[0])))

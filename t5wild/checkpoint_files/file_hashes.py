@@ -22,7 +22,8 @@ FOLDER = 'integrity'
 _MAY_GO = {'dataset': 'dataset_removed'}
 # Written, or written again, when the checkpoint is complete.
 _LATER = (
-    'metrics.json', f'{FOLDER}/files.', 'health', 'pinned', *_MAY_GO.values()
+    'metrics.json', f'{FOLDER}/files.', 'health', 'pinned', 'adopted',
+    *_MAY_GO.values(),
 )  # fmt: skip
 _VERSION = 1
 _BLOCK_BYTES = 4 * 2**20

@@ -11,7 +11,9 @@ from etils import epath
 
 from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import pins
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 
 # In MODEL_DIR: where else the run keeps checkpoints.
@@ -32,6 +34,7 @@ class Entry:
     reason: Why it is in quarantine, or ''.
     is_pinned: Whether it stays whatever a run keeps.
     has_hashes: Whether its files have checksums.
+    problem: Why it is not what it seems: of another step or run; None if it is.
   """
 
   step: int
@@ -42,6 +45,7 @@ class Entry:
   reason: str
   is_pinned: bool
   has_hashes: bool
+  problem: str | None
 
 
 def write_stores(model_dir: str, directories: Sequence[str]) -> None:
@@ -91,10 +95,12 @@ def damages(directory: str | os.PathLike[str]) -> list[str]:
 
 def entries(directory: str | os.PathLike[str]) -> list[Entry]:
   """Returns the complete checkpoints of a run, by step and store."""
+  run_id = run_ids.of_store(os.fspath(directory))
   found = [
       _entry(
           store,
           step,
+          run_id,
           health.Health(state=UNKNOWN)
           if known is None
           else known.get(step, health.Health()),
@@ -113,7 +119,22 @@ def _known(store: str) -> dict[int, health.Health] | None:
     return None
 
 
-def _entry(store: str, step: int, known: health.Health) -> Entry:
+def problem(checkpoint: str, run_id: str) -> str | None:
+  """Why a checkpoint is not what it seems, if that can be told without reading.
+
+  Args:
+    checkpoint: Its folder.
+    run_id: Of the run around it; '': it has none.
+  """
+  try:
+    return named_steps.problem(checkpoint) or run_ids.problem(
+        checkpoint, run_id
+    )
+  except steps.NotACheckpointError as error:
+    return str(error)
+
+
+def _entry(store: str, step: int, run_id: str, known: health.Health) -> Entry:
   path = steps.get_checkpoint_dir(store, step)
   root = epath.Path(path)
   try:
@@ -132,4 +153,5 @@ def _entry(store: str, step: int, known: health.Health) -> Entry:
       reason=known.reason,
       is_pinned=pins.is_pinned(path),
       has_hashes=has_hashes,
+      problem=problem(path, run_id),
   )

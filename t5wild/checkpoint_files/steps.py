@@ -9,6 +9,7 @@ none) by a marker file that is written last and removed first. A process may be
 killed between any two lines here.
 """
 
+from collections.abc import Collection
 import os
 import re
 
@@ -100,11 +101,17 @@ def complete_steps(directory: str | os.PathLike[str]) -> list[int]:
   )
 
 
-def broken_steps(directory: str | os.PathLike[str]) -> list[int]:
+def broken_steps(
+    directory: str | os.PathLike[str], *, complete: Collection[int]
+) -> list[int]:
   """Steps whose folder is there, emptied or without its state; in order.
 
   On a disk a checkpoint appears and goes as a whole: somebody harmed these.
   In a bucket they are saves that a kill left, and are removed.
+
+  Args:
+    directory: Of the checkpoints.
+    complete: What `complete_steps` found there.
   """
   if is_bucket(directory):
     return []
@@ -113,7 +120,7 @@ def broken_steps(directory: str | os.PathLike[str]) -> list[int]:
       for name in _names(directory)
       if (epath.Path(directory) / name).is_dir()
   }
-  return sorted(found - {None, *complete_steps(directory)})
+  return sorted(found - {None, *complete})
 
 
 def latest_step(directory: str | os.PathLike[str]) -> int | None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checkpoints that a run may begin from, of all its stores, best first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 
 from absl import logging
@@ -10,6 +10,7 @@ import jax
 
 from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import run_events
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import integrity
@@ -17,8 +18,12 @@ from t5wild.checkpoints import owners
 from t5wild.partitioning import distributed
 
 # How the reason begins for which a checkpoint is in quarantine that cannot be
-# read: other than after a fault, a run does not begin anew where all are so.
-_DAMAGED = 'damaged: '
+# taken: other than after a fault, a run does not begin anew where all are so.
+_DAMAGED = 'damaged'
+_FOREIGN = 'foreign'
+_REFUSED = (f'{_DAMAGED}: ', f'{_FOREIGN}: ')
+_MOST_CHARACTERS = 1000  # of a reason
+_MOST_TOLD = 200
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,14 +76,14 @@ def _look(
     cfg: configs.CheckpointConfig, model_dir: str | None
 ) -> list[Candidate]:
   if model_dir is not None:
-    directories = stores(cfg, model_dir)
-    own = of_stores(directories)
-    _tell_damaged_health(directories, model_dir=model_dir)
-    damaged = _tell_broken(directories, model_dir=model_dir)
+    shelves = _shelves(stores(cfg, model_dir), model_dir=model_dir)
+    own = _in_order(shelves)
+    refused = _put_away(shelves, model_dir=model_dir)
     if own:
+      _tell_passed_over(shelves, own[0], model_dir=model_dir)
       return own
-    if damaged:
-      raise none_is_good(damaged)
+    if refused:
+      raise none_is_good(refused)
   restore = cfg.restore
   paths = [] if restore is None else restore.checkpoint_paths()
   if len(paths) > 1:
@@ -90,50 +95,107 @@ def _look(
   return [Candidate(path=path) for path in paths]
 
 
-def _tell_damaged_health(directories: Sequence[str], *, model_dir: str) -> None:
-  for directory in directories:
-    try:
-      damage = health.look(directory)[1]
-    except OSError:
-      continue  # passed over, and told
-    if damage is not None:
-      run_events.add(model_dir, 'damaged', step=0, text=damage)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Shelf:
+  """What lies in one store: steps, and what is known of each."""
+
+  directory: str
+  complete: Sequence[int]
+  broken: Sequence[int]
+  known: Mapping[int, health.Health]
+
+  def health(self, step: int) -> health.Health:
+    return self.known.get(step, health.Health())
+
+  def candidate(self, step: int) -> Candidate:
+    return Candidate(
+        path=steps.get_checkpoint_dir(self.directory, step),
+        directory=self.directory,
+        step=step,
+    )
 
 
-def _tell_broken(
-    directories: Sequence[str], *, model_dir: str
-) -> list[Candidate]:
-  """Puts emptied folders in quarantine, so that a save takes their place.
+def _shelves(directories: Sequence[str], *, model_dir: str) -> list[_Shelf]:
+  """Looks at each store once; one that cannot be read is told, and left out.
 
-  Returns:
-    These, and those that were found damaged at an earlier start.
+  Raises:
+    health.DamagedError: Nobody knows what of a store is in quarantine.
   """
   found = []
   for directory in directories:
     try:
-      broken = steps.broken_steps(directory)
-      whole = steps.complete_steps(directory)
-    except OSError:
-      continue  # passed over, and told
-    known = health.read(directory)
-    put_away = {
-        step for step in (*broken, *whole)
-        if known.get(step, health.Health()).reason.startswith(_DAMAGED)
-    }  # fmt: skip
-    for step in sorted({*broken, *put_away}):
-      one = Candidate(
-          path=steps.get_checkpoint_dir(directory, step),
-          directory=directory,
-          step=step,
-      )
+      known, damage = health.look(directory)
+      complete = steps.complete_steps(directory)
+      broken = steps.broken_steps(directory, complete=complete)
+    except OSError as error:
+      logging.error('%s is passed over, as it cannot be read: %s',
+                    directory, error)  # fmt: skip
+      continue
+    if damage is not None:
+      run_events.add(model_dir, 'damaged', step=0, text=damage)
+    found.append(
+        _Shelf(
+            directory=directory, complete=complete, broken=broken, known=known
+        )
+    )
+  return found
+
+
+def _in_order(shelves: Sequence[_Shelf]) -> list[Candidate]:
+  """Those out of quarantine, the newest first; of one step by store."""
+  found = [
+      (-step, rank)
+      for rank, shelf in enumerate(shelves)
+      for step in shelf.complete
+      if shelf.health(step).state != health.QUARANTINED
+  ]
+  return [shelves[rank].candidate(-step) for step, rank in sorted(found)]
+
+
+def _put_away(shelves: Sequence[_Shelf], *, model_dir: str) -> list[Candidate]:
+  """Puts emptied folders in quarantine, so that a save takes their place.
+
+  Returns:
+    These, and those that an earlier start refused.
+  """
+  found = []
+  for shelf in shelves:
+    before = {
+        step
+        for step in (*shelf.broken, *shelf.complete)
+        if shelf.health(step).reason.startswith(_REFUSED)
+    }
+    for step in sorted({*shelf.broken, *before}):
+      one = shelf.candidate(step)
       found.append(one)
-      if step not in put_away:
+      if step not in before:
         error = steps.NotACheckpointError(
             f'it has lost its {steps.STATE_ITEM}/ and {steps.COMMIT_MARKER}, '
             'expected a whole checkpoint: copy it again, or remove the folder'
         )
         reject(one, error, model_dir=model_dir)
   return found
+
+
+def _tell_passed_over(
+    shelves: Sequence[_Shelf], first: Candidate, *, model_dir: str
+) -> None:
+  """Tells which newer checkpoints are not taken, and why."""
+  told = []
+  for shelf in shelves:
+    for step in (*shelf.broken, *shelf.complete):
+      known = shelf.health(step)
+      if step > first.step and known.state == health.QUARANTINED:
+        reason = known.reason[:_MOST_TOLD] or 'nobody wrote down why'
+        told.append(f'{shelf.candidate(step).path} ({reason})')
+  if told:
+    run_events.add(
+        model_dir,
+        'passed_over',
+        step=first.step,
+        text=f'{first.path} is the newest to go on from: in quarantine '
+        f'{"is" if len(told) == 1 else "are"} {"; ".join(told)}',
+    )
 
 
 def stores(cfg: configs.CheckpointConfig, model_dir: str) -> list[str]:
@@ -148,44 +210,48 @@ def stores(cfg: configs.CheckpointConfig, model_dir: str) -> list[str]:
   ]
 
 
-def of_stores(directories: Sequence[str]) -> list[Candidate]:
-  """Returns the checkpoints of stores, newest first; of one step by store.
+def check_is_ours(candidate: Candidate, *, model_dir: str | None) -> None:
+  """Refuses a checkpoint of the run's own that another run saved.
 
-  A store that cannot be read is told, and has none.
+  Every process calls it alike.
 
   Raises:
-    health.DamagedError: Nobody knows what of a store is in quarantine.
+    run_ids.ForeignError: It is one.
+    steps.NotACheckpointError: It does not say whose it is any more.
   """
-  found = []
-  for rank, directory in enumerate(directories):
+  if not candidate.is_own:
+    return
+  problem = kind = None
+  if distributed.process_index() == 0:
     try:
-      saved = steps.all_steps(directory)
-    except OSError as error:
-      logging.error('%s is passed over, as it cannot be read: %s',
-                    directory, error)  # fmt: skip
-      continue
-    found += [(-step, rank, directory) for step in saved]
-  return [
-      Candidate(
-          path=steps.get_checkpoint_dir(directory, -negative),
-          directory=directory,
-          step=-negative,
-      )
-      for negative, _, directory in sorted(found)
-  ]
+      run_ids.check(candidate.path, run_ids.of_directory(model_dir))
+    except steps.NotACheckpointError as error:
+      problem = str(error)
+      kind = _FOREIGN if isinstance(error, run_ids.ForeignError) else _DAMAGED
+  problem, kind = distributed.meet(
+      'run of the checkpoint', value=[problem, kind]
+  )[0]
+  if problem is not None:
+    raise _ERRORS[kind](problem)
+
+
+_ERRORS = {
+    _FOREIGN: run_ids.ForeignError, _DAMAGED: steps.NotACheckpointError
+}  # fmt: skip
 
 
 def reject(candidate: Candidate, error: Exception, *, model_dir: str) -> None:
-  """Puts a damaged checkpoint in quarantine, loudly; all processes call it."""
+  """Puts a checkpoint in quarantine, loudly; all processes call it."""
   if jax.process_index() != 0:
     return
+  kind = _FOREIGN if isinstance(error, run_ids.ForeignError) else _DAMAGED
   text = f'{candidate.path} is not taken: {error}'
-  logging.error('DAMAGED CHECKPOINT: %s', text)
-  run_events.add(model_dir, 'damaged', step=candidate.step, text=text)
+  logging.error('%s CHECKPOINT: %s', kind.upper(), text)
+  run_events.add(model_dir, kind, step=candidate.step, text=text)
   try:
     book = health.Book(candidate.directory, is_writer=True)
     book.quarantine(
-        [candidate.step], reason=f'{_DAMAGED}{error}'[:1000]
+        [candidate.step], reason=f'{kind}: {error}'[:_MOST_CHARACTERS]
     )
   except OSError:
     logging.exception('It could not be put in quarantine')
@@ -213,11 +279,12 @@ def accept(
 
 
 def none_is_good(refused: Sequence[Candidate]) -> steps.NotACheckpointError:
-  """Returns the error of a run none of whose checkpoints can be read."""
+  """Returns the error of a run none of whose checkpoints can be taken."""
   names = ', '.join(candidate.path for candidate in refused)
   return steps.NotACheckpointError(
-      f'all {len(refused)} checkpoints of this run are damaged ({names}; each '
-      'is told above, or in events.jsonl), expected one whole: copy one to '
-      'MODEL_DIR from elsewhere, or train in '
-      'another MODEL_DIR'
+      f'all {len(refused)} checkpoints of this run are damaged, or of another '
+      f'run ({names}; each is told above, or in events.jsonl), expected one '
+      'whole of its own: copy one to MODEL_DIR from elsewhere, or train in '
+      'another MODEL_DIR; one that was copied over a refused one, or is of '
+      'another run, is taken after t5wild checkpoints adopt MODEL_DIR --step N'
   )

@@ -63,7 +63,8 @@ def initialize_train_state(
   The newest complete checkpoint in `model_dir` and its tiers (the run goes on),
   else the one that `checkpoint_cfg.restore` names, else a new one. A path that
   names none is an error, never a silent new state. One of the run's own that is
-  damaged is put in quarantine, and the next one taken. Every process calls it
+  damaged, or that another run saved, is put in quarantine, and the next one
+  taken. Every process calls it
   alike.
 
   Args:
@@ -111,6 +112,7 @@ def initialize_train_state(
         ),
     )
     try:
+      candidates.check_is_ours(candidate, model_dir=model_dir)
       initial = _restore(
           candidate, request, cfg.restore, train_state_shape, when_checked
       )

@@ -20,6 +20,7 @@ import orbax.checkpoint as ocp
 
 from t5wild.checkpoint_files import array_hashes
 from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import state_hashes
 from t5wild.partitioning import distributed
@@ -60,11 +61,13 @@ class HashesSave(ocp.args.CheckpointArgs):
     shapes: Shape of each array.
     dtypes: dtype in which each is saved.
     shares: Gives this process's share of each hash.
+    run_id: Of the run that saves; '': it has none.
   """
 
   shapes: Mapping[str, tuple[int, ...]]
   dtypes: Mapping[str, Any]
   shares: Callable[[], Mapping[str, int]]
+  run_id: str = ''
 
 
 @ocp.args.register_with_handler(HashesHandler, for_restore=True)
@@ -92,16 +95,23 @@ class _Written:
     })
     name = array_hashes.file_name(jax.process_index(), jax.process_count())
     (self._directory / name).write_text(text)
+    if args.run_id and jax.process_index() == 0:
+      file = self._directory / run_ids.IN_CHECKPOINT
+      file.write_text(run_ids.to_text(args.run_id))
 
 
 def make_save_args(
-    flat_state: Mapping[str, Any], *, dtypes: Mapping[str, Any]
+    flat_state: Mapping[str, Any],
+    *,
+    dtypes: Mapping[str, Any],
+    run_id: str = '',
 ) -> HashesSave:
   """Begins to hash a state; returns what `HashesHandler` takes.
 
   Args:
     flat_state: Arrays by key.
     dtypes: dtype in which each is saved; None for what is no array.
+    run_id: Of the run that saves; '': it has none.
   """
   dtypes = {
       key: dtype
@@ -113,6 +123,7 @@ def make_save_args(
       shapes={key: np.shape(leaf) for key, leaf in flat_state.items()},
       dtypes=dtypes,
       shares=state_hashes.start_hashing(flat_state, dtypes=dtypes),
+      run_id=run_id,
   )
 
 

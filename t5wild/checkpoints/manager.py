@@ -10,6 +10,7 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import background_writer
 from t5wild.checkpoints import configs
@@ -47,6 +48,7 @@ class CheckpointManager:
       on_event: Callable[[CheckpointEvent], None] | None = None,
       timeout_seconds: int = _SAVE_TIMEOUT_SECONDS,
       is_held: Callable[[int], bool] = lambda step: False,
+      run_id: str | None = None,
   ):
     """Opens a run directory to save to; clears what killed saves left there.
 
@@ -56,6 +58,7 @@ class CheckpointManager:
       on_event: Called, usually from a background thread, with what happened.
       timeout_seconds: How long processes wait for each other in a save.
       is_held: Whether a step's checkpoint is being copied and must stay.
+      run_id: Is written into each; None: that of the directory, if it has one.
 
     Raises:
       steps.UnwritableError: Nothing could be saved there.
@@ -64,6 +67,9 @@ class CheckpointManager:
     steps.check_writable(self._directory, process=jax.process_index())
     if jax.process_index() == 0:
       steps.delete_leftovers(self._directory)
+    if run_id is None:
+      run_id = run_ids.of_directory(self._directory)
+    self._run_id = run_id
     self._config = config
     self._on_event = on_event
     self._shelf = self.shelf = shelf.Shelf(
@@ -150,6 +156,7 @@ class CheckpointManager:
         self._writer.copy(self._transform(flat)),
         dtype=self._config.dtype,
         dataset_state=dataset_state if self._config.save_dataset else None,
+        run_id=self._run_id,
     )
 
   def _make_room(self, step: int) -> None:
@@ -291,11 +298,12 @@ class CheckpointManager:
       dtype: dtype of the parameters; None for that in `abstract_state`.
 
     Raises:
-      steps.NotACheckpointError: There is none of this step.
+      steps.NotACheckpointError: There is none of this step, or another run's.
       transforms.DifferentModelError: It is of another model.
     """
     self.wait()
     path = self._shelf.path(step)
+    run_ids.check(path, self._run_id)
     request = restoring.Request(
         abstract_state=abstract_state,
         shardings=shardings,

@@ -6,9 +6,10 @@ import json
 
 from etils import epath
 
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 
-FILE = 't5wild_run.json'
+FILE = run_ids.OWNER_FILE
 
 
 class NotOursError(ValueError):

@@ -11,6 +11,7 @@ import jax
 
 from t5wild.checkpoint_files import listing
 from t5wild.checkpoint_files import run_events
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoint_files import store_probe
 from t5wild.checkpoints import configs
@@ -39,6 +40,7 @@ class RunStores:
       config: configs.SaveCheckpointConfig,
       *,
       on_event: Callable[[save_events.CheckpointEvent], None],
+      source: str | None = None,
   ):
     """Opens the stores.
 
@@ -47,6 +49,7 @@ class RunStores:
       config: What to save, where and how often.
       on_event: Called, usually from a background thread, with what happened
         in MODEL_DIR.
+      source: Checkpoint of its own that the run goes on from, or None.
 
     Raises:
       steps.UnwritableError: Nothing could be saved in one of them.
@@ -57,19 +60,24 @@ class RunStores:
     fast = [tier for tier in config.tiers if tier.is_fast]
     mirrors = [tier for tier in config.tiers if not tier.is_fast]
     self._mirrors = []
+    run_id = ''
     if jax.process_index() == 0:
       for tier in config.tiers:
         owners.claim(tier.directory, model_dir=self._model_dir)
       _leave_addresses(self._model_dir, config)
+      run_id = run_ids.establish(self._model_dir, source=source)
       self._mirrors = [
           mirroring.Mirroring(self._model_dir, tier, tell=self._tell)
           for tier in mirrors
       ]
+    # All hold against it what they go back to.
+    run_id = distributed.meet('id of the run', value=run_id)[0]
     self.main = manager_lib.CheckpointManager(
         model_dir,
         config=config,
         on_event=self._on_main,
         is_held=lambda step: any(m.holds(step) for m in self._mirrors),
+        run_id=run_id,
     )
     self._fast = None
     self._fast_period = None
@@ -79,6 +87,7 @@ class RunStores:
           fast[0].directory,
           config=_of_fast_tier(config, fast[0].keep),
           on_event=self._on_record,
+          run_id=run_id,
       )
 
   def probe(self, train_state: Any) -> None:

@@ -133,6 +133,7 @@ def make_save_args(
     *,
     dtype: str | None,
     dataset_state: Mapping[str, Any] | None,
+    run_id: str = '',
 ) -> ocp.args.Composite:
   """Returns what the writer writes.
 
@@ -140,6 +141,7 @@ def make_save_args(
     flat_state: Arrays by key.
     dtype: dtype that floating-point parameters are saved in, None for theirs.
     dataset_state: This process's position in the data, or None.
+    run_id: Of the run that saves; '': it has none.
   """
   dtypes = {
       key: _target_dtype(key, leaf, dtype) for key, leaf in flat_state.items()
@@ -159,6 +161,7 @@ def make_save_args(
               key: target or getattr(flat_state[key], 'dtype', None)
               for key, target in dtypes.items()
           },
+          run_id=run_id,
       ),
   }
   if dataset_state is not None:

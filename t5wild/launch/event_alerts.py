@@ -15,6 +15,7 @@ from t5wild.vitals import records
 # A person is told of these; the rest stays on record.
 NAMES = frozenset({
     'checkpoint/damaged', 'checkpoint/fell_back', 'checkpoint/file_system',
+    'checkpoint/foreign',
     'checkpoint/incomplete', 'checkpoint/mirror_failed',
     'checkpoint/quarantined', 'checkpoint/save_abandoned',
     'checkpoint/save_failed',

@@ -15,6 +15,7 @@ from t5wild import exit_codes
 from t5wild.checkpoint_files import command
 from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import listing
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
@@ -133,6 +134,41 @@ def test_a_mistyped_run_is_said_not_to_exist(tmp_path, say):
   assert say('list', tmp_path)[0] == exit_codes.DONE.code
 
 
+def test_another_runs_checkpoint_is_told_by_list_and_verify(
+    run, say, tmp_path
+):
+  run_ids.establish(str(run), source=None)
+  inside = run / 'checkpoint_2' / 'integrity' / run_ids.IN_CHECKPOINT
+  inside.write_text(run_ids.to_text('beef'))
+  for verb in ('list', 'verify'):
+    code, told = say(verb, run)
+    assert code == exit_codes.FAILED.code
+    assert 'it was saved by another run (id beef), expected' in told
+  code, told = say('mirror', run, tmp_path / 'copy')
+  assert (code, 'checkpoint_2: NOT copied' in told) == (1, True)
+  code, told = say('adopt', run, '--step', 2)
+  assert (code, 'adopted, the run may go on' in told) == (0, True)
+  assert say('list', run)[0] == say('verify', run)[0] == 0
+
+
+def test_a_damaged_checkpoint_is_neither_pinned_nor_adopted(run, say):
+  health.Book(run, is_writer=True).quarantine([2], reason='damaged: a bit')
+  copy = shutil.copytree(run / 'checkpoint_2', run.parent / 'copy')
+  file = _flip_a_number(run / 'checkpoint_2')
+  for verb in ('pin', 'adopt'):
+    code, told = say(verb, run, '--step', 2)
+    assert code == exit_codes.FAILED.code
+    assert f'{file} has other bytes' in told
+    assert 'NOT' in told
+  assert steps.all_steps(run) == [1]
+  # A whole copy in its place is taken again.
+  shutil.rmtree(run / 'checkpoint_2')
+  shutil.copytree(copy, run / 'checkpoint_2')
+  code, told = say('adopt', run, '--step', 2)
+  assert (code, 'in quarantine (damaged: a bit)' in told) == (0, True)
+  assert steps.all_steps(run) == [1, 2]
+
+
 def test_verify_names_file_and_array(run, say):
   assert say('verify', run)[0] == exit_codes.DONE.code
   name = _flip_a_number(run / 'checkpoint_2')
@@ -152,6 +188,9 @@ def test_a_checkpoint_under_another_ones_name_is_damaged(run, say, tmp_path):
   assert f'{run}/checkpoint_2: good' in text
   assert f'{run}/checkpoint_700: DAMAGED' in text
   assert 'its folder is named for step 700, expected the same' in text
+  code, text = say('list', run)
+  assert code == exit_codes.FAILED.code
+  assert f'DAMAGED: {run}/checkpoint_700: its state is of another' in text
   # A copy under a name that tells no step is what it is.
   shutil.copytree(run / 'checkpoint_2', tmp_path / 'best')
   assert say('verify', tmp_path / 'best')[0] == exit_codes.DONE.code

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import owners
@@ -180,8 +181,12 @@ def test_an_emptied_checkpoint_is_told_and_saved_anew(run, saved, loss):
   ((event, step, text),) = _events(run)
   assert (event, step) == ('checkpoint/damaged', 2)
   assert f'{run}/checkpoint_2 is not taken: it has lost its state/' in text
+  # Later starts tell which was passed over, why, and what is taken instead.
   assert model.initialize(run).step == 1
-  assert len(_events(run)) == 1  # told once
+  ((event, step, text),) = _events(run)[1:]
+  assert (event, step) == ('checkpoint/passed_over', 1)
+  assert f'{run}/checkpoint_1 is the newest to go on from' in text
+  assert f'{run}/checkpoint_2 (damaged: it has lost its state/' in text
   model.save(run, at=(2,), dataset_state={'batches': 7})
   assert model.initialize(run).step == 2
 
@@ -247,6 +252,13 @@ def test_each_store_has_its_own_period_and_keeps_its_own(tmp_path, saved):
   assert steps.all_steps(tmp_path / 'fast') == [24, 28]
   assert steps.all_steps(tmp_path / 'mirror')[-1] == 30
   assert len(steps.all_steps(tmp_path / 'mirror')) <= 2
+  run_id = run_ids.of_directory(str(tmp_path / 'run'))
+  for store in ('run', 'fast', 'mirror'):
+    newest = steps.latest_step(tmp_path / store)
+    path = tmp_path / store / f'checkpoint_{newest}'
+    assert run_ids.of_checkpoint(path) == run_id != ''
+    assert run_ids.of_store(str(tmp_path / store)) in (run_id, '')
+  assert run_ids.of_store(str(tmp_path / 'fast')) == run_id
 
 
 def test_the_newest_good_one_of_all_stores_is_taken(tmp_path, saved):
