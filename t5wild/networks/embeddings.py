@@ -3,6 +3,7 @@
 """Embeddings: of tokens, and of the distance between two positions."""
 
 import dataclasses
+import functools
 
 from flax import linen as nn
 from flax.linen import partitioning
@@ -16,27 +17,38 @@ import numpy as np
 from t5wild.networks import layers
 
 
-@jax.custom_vjp
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def take_rows(
-    table: Float[Array, 'vocab embed'], tokens: Int[Array, 'batch length']
+    table: Float[Array, 'vocab embed'],
+    tokens: Int[Array, 'batch length'],
+    dtype: layers.DType,
 ) -> Float[Array, 'batch length embed']:
   """Looks up the row of each token.
 
   The gradient is a product with one-hot rows rather than a scatter: the same
   bits on every run, and partitioned like any other product.
+
+  Args:
+    table: of all rows.
+    tokens: whose rows.
+    dtype: of the result, and of the product that is its gradient, which sums in
+      the table's type.
   """
-  return jnp.take(table, tokens, axis=0, mode='clip')
+  return jnp.take(table, tokens, axis=0, mode='clip').astype(dtype)
 
 
-def _take_rows_forward(table, tokens):
+def _take_rows_forward(table, tokens, dtype):
   like_table = jnp.zeros((0, *table.shape), table.dtype)
-  return take_rows(table, tokens), (tokens, like_table)
+  return take_rows(table, tokens, dtype), (tokens, like_table)
 
 
-def _take_rows_backward(residuals, gradient):
+def _take_rows_backward(dtype, residuals, gradient):
   tokens, like_table = residuals
   _, vocab, _ = like_table.shape
-  one_hot = jax.nn.one_hot(tokens, vocab, dtype=gradient.dtype)
+  # Behind a barrier, or XLA writes the numbers of all rows for each token: an
+  # array of [batch, length, vocab] in int32 beside the product's kernel.
+  rows = lax.optimization_barrier(jnp.arange(vocab, dtype=tokens.dtype))
+  one_hot = (tokens[..., None] == rows).astype(dtype)
   axes = tuple(range(tokens.ndim))
   table_gradient = lax.dot_general(
       one_hot,
@@ -80,7 +92,7 @@ class Embed(nn.Module):
       self, tokens: Int[Array, 'batch length']
   ) -> Float[Array, 'batch length embed']:
     """Embeds tokens."""
-    x = take_rows(self.embedding, tokens).astype(self.dtype)
+    x = take_rows(self.embedding, tokens, self.dtype)
     return partitioning.with_sharding_constraint(
         x, ('batch', 'length', 'embed')
     )

@@ -232,7 +232,7 @@ class Embed(nn.Module):
           'them, or set cast_input_dtype'
       )
     tokens = inputs if inputs.ndim == 2 else inputs.reshape(1, -1)
-    x = embeddings.take_rows(self.embedding, tokens).astype(self.dtype)
+    x = embeddings.take_rows(self.embedding, tokens, self.dtype)
     x = x.reshape(*inputs.shape, self.features)
     if x.ndim != 3:
       return x

@@ -17,10 +17,28 @@ def test_embedding_and_gradient_equal_those_of_indexing():
   def total(fn):
     return jax.value_and_grad(lambda table: jnp.sum(jnp.sin(fn(table))))(table)
 
-  actual = total(lambda table: embeddings.take_rows(table, tokens))
+  actual = total(lambda table: embeddings.take_rows(table, tokens, jnp.float32))
   expected = total(lambda table: table[tokens])
   np.testing.assert_allclose(actual[0], expected[0], rtol=1e-6)
   np.testing.assert_allclose(actual[1], expected[1], rtol=1e-5, atol=1e-6)
+
+
+def test_gradient_of_bfloat16_embeddings_is_summed_in_the_tables_float32():
+  table = jnp.zeros((4, 3), jnp.float32)
+  # In bfloat16 the sum of 256 and 257 times 1/4 would stay at 256.
+  values = jnp.array([256.0] + 257 * [0.25])[None, :, None]
+  tokens = jnp.full((1, 258), 2)
+  gradient = jax.grad(
+      lambda table: jnp.vdot(
+          embeddings.take_rows(table, tokens, jnp.bfloat16),
+          jnp.broadcast_to(values, (1, 258, 3)).astype(jnp.bfloat16),
+          preferred_element_type=jnp.float32,
+      )
+  )(table)
+  assert gradient.dtype == jnp.float32
+  expected = np.zeros((4, 3))
+  expected[2] = 256 + 257 * 0.25
+  np.testing.assert_array_equal(gradient, expected)
 
 
 @pytest.mark.parametrize(
