@@ -11,9 +11,10 @@ import jax
 from jax import Array
 from jax import lax
 import jax.numpy as jnp
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 import numpy as np
 
+from t5wild.networks import attention_choice
 from t5wild.networks import layers
 
 
@@ -183,11 +184,66 @@ class RelativePositionBiases(nn.Module):
         num_buckets=self.num_buckets,
         max_distance=self.max_distance,
     )
-    one_hot = np.arange(self.num_buckets)[:, None] == bucket
-    by_distance = lax.dot(
-        table.astype(self.dtype), jnp.asarray(one_hot, self.dtype)
+    return bias_of_buckets(
+        table.astype(self.dtype), bucket, num_queries=num_queries
     )
-    return spread_over_diagonals(by_distance, num_queries=num_queries)[None]
+
+
+def bias_of_buckets(
+    table: Float[Array, 'heads buckets'],
+    bucket: Int[np.ndarray, ' distances'],
+    *,
+    num_queries: int,
+) -> Float[Array, '1 heads queries keys']:
+  """Puts the number of its distance's bucket at each query and key.
+
+  The same numbers on every platform, by the program that suits it. The TPU's
+  compiler is minutes at `spread_over_diagonals`: each of its steps moves the
+  whole array into other tiles. It fuses one-hot rows of pairs into the product,
+  where others keep them in memory.
+
+  Args:
+    table: a number for each head and bucket.
+    bucket: of each distance, from -(queries - 1) to keys - 1; those of a bucket
+      follow each other.
+    num_queries: number of queries.
+  """
+  one_hot = np.arange(table.shape[1])[:, None] == bucket
+  if attention_choice.platform() == 'tpu':
+    return multiply_one_hot_pairs(table, one_hot, num_queries=num_queries)[None]
+  by_distance = lax.dot(table, jnp.asarray(one_hot, table.dtype))
+  return spread_over_diagonals(by_distance, num_queries=num_queries)[None]
+
+
+def multiply_one_hot_pairs(
+    table: Float[Array, 'heads buckets'],
+    one_hot: Bool[np.ndarray, 'buckets distances'],
+    *,
+    num_queries: int,
+) -> Float[Array, 'heads queries keys']:
+  """Multiplies the table with one-hot rows of every query and key.
+
+  A bucket is where its distances begin and end, so that the rows come from two
+  comparisons in the product's own loop and not from an array of all pairs.
+
+  Args:
+    table: a number for each head and bucket.
+    one_hot: whether a distance is in a bucket, see `bias_of_buckets`.
+    num_queries: number of queries.
+  """
+  num_keys = one_hot.shape[1] - num_queries + 1
+  begin = np.argmax(one_hot, axis=1) - (num_queries - 1)
+  end = begin + np.sum(one_hot, axis=1)  # = begin where a bucket is empty
+  shape = (1, num_queries, num_keys)
+  distance = lax.broadcasted_iota(jnp.int32, shape, 2)
+  distance -= lax.broadcasted_iota(jnp.int32, shape, 1)
+  begin, end = (jnp.asarray(x, jnp.int32)[:, None, None] for x in (begin, end))
+  pairs = (begin <= distance) & (distance < end)
+  # By default a TPU would round a float32 table to bfloat16.
+  return lax.dot_general(
+      table, pairs.astype(table.dtype), (((1,), (0,)), ((), ())),
+      precision=lax.Precision.HIGHEST,
+  )  # fmt: skip
 
 
 def spread_over_diagonals(

@@ -313,13 +313,9 @@ class RelativePositionBiases(nn.Module):
         self.num_buckets,
         self.max_distance,
     )
-    one_hot = np.arange(self.num_buckets)[:, None] == bucket
-    by_distance = lax.dot(
-        table.astype(self.dtype), jnp.asarray(one_hot, self.dtype)
+    return embeddings.bias_of_buckets(
+        table.astype(self.dtype), bucket, num_queries=qlen
     )
-    return embeddings.spread_over_diagonals(by_distance, num_queries=qlen)[
-        None
-    ]
 
 
 class LayerNorm(nn.Module):

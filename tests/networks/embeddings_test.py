@@ -110,3 +110,51 @@ def test_each_query_and_key_gets_the_value_of_its_distance(queries, keys):
   spread = embeddings.spread_over_diagonals(values, num_queries=queries)
   distance = np.arange(keys)[None] - np.arange(queries)[:, None]
   np.testing.assert_array_equal(spread, values[:, distance + queries - 1])
+
+
+@pytest.mark.parametrize(
+    ('queries', 'keys', 'dtype', 'bidirectional'),
+    [
+        (1, 1, 'float32', True),
+        (5, 400, 'float32', False),
+        (300, 7, 'bfloat16', True),
+    ],
+)
+def test_tpus_program_of_the_bias_gives_the_same_bits(
+    queries, keys, dtype, bidirectional, monkeypatch
+):
+  """Gradients of whole numbers, whose sums are exact in any order."""
+  bucket = embeddings.relative_position_bucket(
+      np.arange(1 - queries, keys),
+      bidirectional=bidirectional,
+      num_buckets=32,
+      max_distance=128,
+  )
+  random = np.random.RandomState(0)
+  table = jnp.asarray(random.standard_normal((3, 32)), dtype)
+  gradient = random.randint(-1, 2, (1, 3, queries, keys))
+
+  def both(platform):
+    monkeypatch.setattr(
+        embeddings.attention_choice, 'platform', lambda: platform
+    )
+    bias, transpose = jax.vjp(
+        lambda table: embeddings.bias_of_buckets(
+            table, bucket, num_queries=queries
+        ),
+        table,
+    )
+    return bias, *transpose(jnp.asarray(gradient, dtype))
+
+  jax.tree.map(np.testing.assert_array_equal, both('tpu'), both('gpu'))
+
+
+def test_tpus_program_of_the_bias_holds_no_array_of_pairs():
+  """It would stand in the program's text, and be read in every step."""
+  one_hot = np.arange(32)[:, None] == np.arange(400) // 13
+  lowered = jax.jit(
+      lambda table: embeddings.multiply_one_hot_pairs(
+          table, one_hot, num_queries=200
+      )
+  ).lower(jnp.ones((2, 32)))
+  assert len(lowered.as_text()) < 5000
