@@ -21,6 +21,8 @@ _BIASED = ('__cudnn$fmhaScaleBiasSoftmax',)
         # T5's bias in both stacks, none across.
         ('t5_1_1/tiny', 'T5Config', (*_BIASED, '__cudnn$fmhaSoftmax')),
         ('prefix_lm/tiny', 'TransformerConfig', _BIASED),
+        # Rotary positions, causal, fewer heads of keys.
+        ('llama_like/tiny', 'TransformerConfig', ('__cudnn$fmhaSoftmax',)),
     ],
 )
 def test_every_attention_is_fused_forward_and_backward(
