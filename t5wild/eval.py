@@ -8,7 +8,6 @@ import threading
 from typing import Any
 
 from absl import flags
-import gin
 
 from t5wild import command_line
 from t5wild import evaluator
@@ -28,6 +27,10 @@ from t5wild.trainer import initializer
 
 # Until then an error is one of the recipe.
 _ARGUMENTS_ARE_GOOD = threading.Event()
+_MEND = (
+    "Include 'runs/eval.gin' in the place of another run file, or name a run "
+    'that was trained: t5wild eval --run=MODEL_DIR'
+)
 _USAGE = """\
 usage: t5wild eval --run=MODEL_DIR [--checkpoint=latest] [--task=NAME] ...
        t5wild eval --gin_file=FILE ... [--gin.NAME=VALUE ...]
@@ -194,7 +197,7 @@ def _evaluate() -> None:
   command_line.use_data_dirs()
   if values.run is None:
     command_line.parse_gin(evaluate=evaluate)
-    gin.get_configurable(evaluate)()
+    gin_utils.configured(evaluate, mend=_MEND)()
     return
   request = of_run.RunRequest(
       run=values.run,

@@ -179,6 +179,26 @@ def summarize_gin_config(
   summary_writer.flush()
 
 
+def configured(what: Callable[..., Any], *, mend: str) -> Callable[..., Any]:
+  """What a recipe calls, with the arguments that the recipe gives it.
+
+  Args:
+    what: a function or class that the recipes read so far may name.
+    mend: what to include, or to start instead, where they do not.
+
+  Raises:
+    GinError: they do not name it.
+  """
+  try:
+    return gin.get_configurable(what)
+  except ValueError:
+    name = f'{what.__module__}.{what.__qualname__}'
+    raise GinError(
+        f'no gin file names {name}: expected a recipe that imports and sets '
+        f'it. {mend}'
+    ) from None
+
+
 @gin.configurable
 def sum_fn(var1: Any = gin.REQUIRED, var2: Any = gin.REQUIRED) -> Any:
   """`var1 + var2`, for gin files."""

@@ -8,7 +8,6 @@ import threading
 from typing import Any
 
 from absl import flags
-import gin
 
 from t5wild import command_line
 from t5wild import gin_utils
@@ -48,6 +47,10 @@ _TOLD_ELSEWHERE = (
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
 # Errors that a restart would repeat, however late they come.
+_MEND = (
+    "Include 'runs/infer.gin' in the place of another run file, or name a run "
+    'that was trained: t5wild infer --run=MODEL_DIR'
+)
 _FOR_THE_USER = (
     compile_errors.CudnnError,
     outputs.BadOutputError,
@@ -169,7 +172,7 @@ def _start() -> None:
   if flags.FLAGS.run is None:
     command_line.parse_gin(**objects)
     command_line.use_data_dirs()
-    gin.get_configurable(infer)()
+    gin_utils.configured(infer, mend=_MEND)()
     return
   command = run_command.read_run(flags.FLAGS)
   command_line.use_data_dirs()

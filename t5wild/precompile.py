@@ -17,10 +17,10 @@ from typing import Any
 from absl import flags
 from absl import logging
 from etils import epath
-import gin
 import jax
 
 from t5wild import command_line
+from t5wild import gin_utils
 from t5wild.data import datasets
 from t5wild.models import base as models_base
 from t5wild.models import seqio_class
@@ -32,6 +32,11 @@ from t5wild.trainer import trainer as trainer_lib
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
+_MEND = (
+    "Include 't5x/configs/runs/precompile.gin' in the place of another run "
+    'file, or give --topology (cpu:1, or another machine), which takes recipes '
+    'of training as they are.'
+)
 _LEARNING_RATE = 1e-3  # any: it is compiled in, and changes no shape
 
 
@@ -147,7 +152,7 @@ def _write(folder: str, texts: dict[str, str]) -> None:
 def _start() -> None:
   command_line.use_data_dirs()
   command_line.parse_gin(precompile=precompile)
-  gin.get_configurable(precompile)()
+  gin_utils.configured(precompile, mend=_MEND)()
 
 
 def run(argv: Sequence[str]) -> int:

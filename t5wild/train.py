@@ -10,7 +10,6 @@ from typing import Any
 
 from absl import flags
 from absl import logging
-import gin
 
 from t5wild import assembly
 from t5wild import command_line
@@ -18,6 +17,7 @@ from t5wild import compilation_cache
 from t5wild import exit_codes
 from t5wild import gin_utils
 from t5wild import run_ends
+from t5wild import training_place
 from t5wild import training_plan
 from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.checkpoints import manager
@@ -36,6 +36,10 @@ from t5wild.vitals import watchdog
 
 # Until then an error is one of the recipe, which a restart would repeat.
 _ARGUMENTS_ARE_GOOD = threading.Event()
+_MEND = (
+    "Include 'runs/pretrain.gin' or 'runs/finetune.gin'; recipes of evaluation "
+    'and of inference are for `t5wild eval` and `t5wild infer`.'
+)
 _Factory = Callable[..., Any]
 _Check = Callable[..., None]
 # Errors that say all there is to say, and how the process ends.
@@ -46,6 +50,7 @@ _ENDS = {
     corruption_checks.CorruptPeerError: exit_codes.LOST_PEER,
     corruption_checks.SilentCorruptionError: exit_codes.BAD_HARDWARE,
     step_watch.UnstableError: exit_codes.UNSTABLE,
+    training_place.PlaceLostError: exit_codes.RUN_DIR_LOST,
 }
 
 
@@ -163,13 +168,14 @@ def run(argv: Sequence[str]) -> int:
   try:
     command_line.start_processes()
     command_line.parse_gin(train=train)
+    configured = gin_utils.configured(train, mend=_MEND)
   except (gin_utils.GinError, ValueError) as error:
     command_line.tell(str(error))
     return exit_codes.BAD_CONFIG.code
   logging.info('Compilation cache: %s', compilation_cache.start())
   try:
     command_line.use_data_dirs()
-    gin.get_configurable(train)(dry_run=flags.FLAGS.dry_run)
+    configured(dry_run=flags.FLAGS.dry_run)
   except KeyboardInterrupt:
     return command_line.interrupted()
   except preemption.Preempted as error:

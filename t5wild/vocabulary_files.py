@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds SentencePiece models in a local folder instead of a bucket.
+"""Finds SentencePiece models, in a local folder instead of a bucket too.
 
 Recipes of T5X name `gs://t5-data/vocabs/...`. With --vocab_dir, or the variable
 T5WILD_VOCAB_DIR, a file of that name in a folder is read instead, by whatever
-code makes the vocabulary. Imports neither seqio nor TensorFlow.
+code makes the vocabulary. A model that is nowhere, or a file that is none, is
+refused in the same words whoever reads it. Imports neither seqio nor
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -27,16 +29,25 @@ _LOADER = '_load_model'
 # 'cc_all.32000.100extra' has 100 sentinels in the file, 'cc_all.32000' none.
 _SENTINELS_IN_NAME = re.compile(r'\.(\d+)extra(?=/)')
 _SENTINEL = re.compile(rb'<extra_id_\d+>')
+_TRAIN = 't5wild train-vocab --input TEXT --output NAME.model'
 _MEND = (
     'Copy the file to this machine, into a folder DIR, and give --vocab_dir '
     f"DIR (or set {VARIABLE}); of T5's own vocabularies one of the two, with "
-    'or without "100extra", serves for both. A vocabulary of your own: t5wild '
-    'train-vocab.'
+    'or without "100extra", serves for both. A vocabulary of your own: '
+    f'{_TRAIN}'
+)
+_MEND_LOCAL = (
+    'Correct the path, give the folder that has a file of that name with '
+    f'--vocab_dir DIR (or set {VARIABLE}), or train one: {_TRAIN}'
 )
 
 
 class UnreachableVocabularyError(FileNotFoundError):
   """A SentencePiece model that is nowhere to be had from here."""
+
+
+class BadVocabularyError(ValueError):
+  """A file that is no SentencePiece model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,14 +111,55 @@ def find(path: str, extra_ids: int = 0) -> Found:
   path = os.fspath(path)
   is_remote = '://' in path
   tried = places(path)
-  if not is_remote and (os.path.exists(path) or not tried):
-    return Found(path, extra_ids)  # who reads it tells that it is not there
+  if not is_remote and os.path.isfile(path):
+    return Found(path, extra_ids)
   for place in tried:
     if os.path.isfile(place):
       return _in_folder(path, place, extra_ids)
   if is_remote and reachability.is_reachable(path):
     return Found(path, extra_ids)
   raise UnreachableVocabularyError(_nowhere(path, is_remote=is_remote))
+
+
+def check(path: str | os.PathLike[str]) -> Found:
+  """Refuses a model that is not there, and a file that is none.
+
+  What lies in a bucket that answers is left to the library that reads it.
+
+  Raises:
+    UnreachableVocabularyError: see `find`.
+    BadVocabularyError: the file is no SentencePiece model.
+  """
+  found = find(path)
+  if '://' in found.path:
+    return found
+  import sentencepiece
+
+  try:
+    sentencepiece.SentencePieceProcessor(model_file=found.path)
+  except (RuntimeError, OSError):
+    raise BadVocabularyError(
+        f'{found.path!r} is no SentencePiece model: expected the .model file '
+        'of a vocabulary (not its .vocab, nor text). Correct the path, or '
+        f'train one: {_TRAIN}'
+    ) from None
+  return found
+
+
+def local_file(path: str | os.PathLike[str]) -> str:
+  """The file of a model, for readers that open local files only.
+
+  Raises:
+    UnreachableVocabularyError: see `find`; or it is in a bucket.
+    BadVocabularyError: see `check`.
+  """
+  found = check(path)
+  if '://' in found.path:
+    raise UnreachableVocabularyError(
+        f'the SentencePiece model {found.path!r} is in a bucket: expected a '
+        f'file of this machine, where TensorFlow does not read it. {_MEND}'
+    )
+  return found.path
 
 
 def install() -> None:
@@ -164,7 +216,15 @@ def _patch(module: types.ModuleType) -> None:
   def load_found(sentencepiece_model_file, extra_ids, *args, **kwargs):
     found = find(sentencepiece_model_file, extra_ids or 0)
     _tell(os.fspath(sentencepiece_model_file), found)
-    return load(found.path, found.extra_ids, *args, **kwargs)
+    try:
+      return load(found.path, found.extra_ids, *args, **kwargs)
+    except Exception as error:  # TensorFlow's, protobuf's and SentencePiece's
+      check(found.path)
+      raise UnreachableVocabularyError(
+          f'the SentencePiece model {found.path!r} cannot be read '
+          f'({type(error).__name__}: {error}): expected the .model file of a '
+          f'vocabulary. {_MEND}'
+      ) from error
 
   load_found.asks_t5wild = True
   setattr(module, _LOADER, load_found)
@@ -206,5 +266,6 @@ def _nowhere(path: str, *, is_remote: bool) -> str:
   listed = '\n'.join(f'  {place}' for place in tried)
   return (
       f'the SentencePiece model {path!r} cannot be read: {why}. Tried:\n'
-      f'{listed}\nExpected the .model file of the vocabulary. {_MEND}'
+      f'{listed}\nExpected the .model file of the vocabulary. '
+      f'{_MEND if is_remote else _MEND_LOCAL}'
   )

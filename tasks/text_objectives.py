@@ -14,6 +14,7 @@ import dataclasses
 import os
 from typing import Any
 
+from t5wild import vocabulary_files
 from t5wild.data import objectives
 from t5wild.data import vocabularies
 
@@ -282,7 +283,7 @@ def seqio_vocabulary(vocabulary: Any) -> Any:
     return seqio.ByteVocabulary(vocabulary.extra_ids)
   if not isinstance(vocabulary, str | os.PathLike):
     return vocabulary
-  vocabularies.check_sentencepiece_file(vocabulary)
+  vocabulary_files.check(vocabulary)
   return seqio.SentencePieceVocabulary(
       os.fspath(vocabulary), extra_ids=_SENTENCEPIECE_SENTINELS
   )

@@ -5,6 +5,7 @@
 import re
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -73,6 +74,38 @@ def test_a_local_file_is_itself(folder, tmp_path_factory):
   )
 
 
+@pytest.mark.parametrize('has_folder', [False, True])
+def test_a_local_file_that_is_not_there_is_told_with_the_command(
+    tmp_path, monkeypatch, has_folder
+):
+  monkeypatch.delenv(vocabulary_files.VARIABLE, raising=False)
+  if has_folder:
+    monkeypatch.setenv(vocabulary_files.VARIABLE, str(tmp_path))
+  with pytest.raises(
+      vocabulary_files.UnreachableVocabularyError,
+      match="(?s)'/absent/x.model'.*no such file.*Expected.*train-vocab",
+  ) as raised:
+    vocabulary_files.find('/absent/x.model', 3)
+  assert (f'  {tmp_path}/x.model\n' in str(raised.value)) == has_folder
+
+
+def test_a_file_that_is_no_vocabulary_is_refused_with_the_command(tmp_path):
+  pytest.importorskip('sentencepiece')
+  path = tmp_path / 'words.model'
+  path.write_text('just some words')
+  for ask in (vocabulary_files.check, vocabulary_files.local_file):
+    with pytest.raises(ValueError, match='words.model.*expected.*train-vocab'):
+      ask(path)
+
+
+def test_what_lies_in_a_bucket_is_no_local_file(monkeypatch):
+  monkeypatch.delenv(vocabulary_files.VARIABLE, raising=False)
+  monkeypatch.setattr(reachability, 'answers', lambda url: True)
+  assert vocabulary_files.check(_T5).path == _T5
+  with pytest.raises(FileNotFoundError, match=f'{_T5}.*expected.*--vocab_dir'):
+    vocabulary_files.local_file(_T5)
+
+
 def test_a_path_cannot_leave_the_folder(folder):
   assert all(
       place.startswith(f'{folder}/')
@@ -104,13 +137,18 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
 
 
 def test_a_server_that_is_silent_is_given_up(monkeypatch):
-  monkeypatch.setattr(
-      reachability.urllib.request, 'urlopen', lambda *a, **k: time.sleep(60)
-  )
+  given_up = threading.Event()
+
+  def urlopen(*args, **kwargs):
+    given_up.wait(60)
+    raise OSError('silent')
+
+  monkeypatch.setattr(reachability.urllib.request, 'urlopen', urlopen)
   monkeypatch.setattr(reachability, 'TIMEOUT_SECONDS', 0.1)
   start = time.monotonic()
   assert not reachability.answers.__wrapped__('https://silent.invalid/')
   assert time.monotonic() - start < 2
+  given_up.set()
 
 
 def test_paths_without_a_known_server_are_nobodys_to_refuse():

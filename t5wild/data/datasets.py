@@ -134,11 +134,13 @@ def open_provider(cfg: DatasetConfig) -> Any:
 
   Raises:
     ValueError: for an unknown task or split.
-    FileNotFoundError: for a cache that was asked for and is absent.
+    FileNotFoundError: for a cache that was asked for and is absent, and for
+      vocabularies that cannot be read.
   """
   provider = providers.provider_of(cfg)
   providers.check_split(cfg, provider=provider)
   providers.check_cache(cfg, provider=provider)
+  providers.check_vocabularies(provider)
   return provider
 
 

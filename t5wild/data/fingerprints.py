@@ -9,6 +9,7 @@ import json
 import os
 from typing import Any
 
+from t5wild import vocabulary_files
 from t5wild.data import vocabularies
 
 _LENGTH = 16  # hex digits that are kept of a SHA-256
@@ -85,7 +86,7 @@ class StoredVocabulary:
           'expected bytes or SentencePiece, which encode text without seqio. '
           'Give the objective no text to encode, such as mode_tokens.'
       )
-    vocabularies.check_sentencepiece_file(path)
+    path = vocabulary_files.local_file(path)
     import sentencepiece
 
     return sentencepiece.SentencePieceProcessor(model_file=path)

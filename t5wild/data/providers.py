@@ -118,6 +118,17 @@ def check_cache(cfg: Any, *, provider: Any) -> None:
     )
 
 
+def check_vocabularies(provider: Any) -> None:
+  """Refuses vocabularies whose files cannot be read.
+
+  Raises:
+    FileNotFoundError: for a SentencePiece model that is not there.
+    ValueError: for a file that is none.
+  """
+  for feature in provider.output_features.values():
+    _check_readable(feature.vocabulary)
+
+
 def get_vocabulary(cfg: Any) -> tuple[Any, Any]:
   """Returns the vocabularies of a task's inputs and targets.
 
@@ -128,10 +139,10 @@ def get_vocabulary(cfg: Any) -> tuple[Any, Any]:
     ValueError: where the features leave it open.
     FileNotFoundError: for a SentencePiece model that is not there.
   """
-  features = provider_of(cfg).output_features
+  provider = provider_of(cfg)
+  check_vocabularies(provider)
+  features = provider.output_features
   found = [feature.vocabulary for feature in features.values()]
-  for vocabulary in found:
-    _check_readable(vocabulary)
   if 'inputs' in features and 'targets' in features:
     return features['inputs'].vocabulary, features['targets'].vocabulary
   import seqio
@@ -157,18 +168,8 @@ def _check_readable(vocabulary: Any) -> None:
   path = getattr(vocabulary, 'sentencepiece_model_file', None)
   if not isinstance(path, str | os.PathLike):
     return
-  vocabularies.check_sentencepiece_file(vocabulary_files.find(path).path)
-  import tensorflow as tf
-
-  try:
-    _ = vocabulary.vocab_size  # reads the model, where no other has before
-  except (tf.errors.OpError, RuntimeError, OSError) as error:
-    raise FileNotFoundError(
-        f'the SentencePiece model {os.fspath(path)!r} cannot be read '
-        f'({error}): expected the .model file of a vocabulary. Copy it to '
-        'where this machine can read it and set VOCABULARY and the task to '
-        'that path; a model for bytes wants seqio.ByteVocabulary instead.'
-    ) from None
+  vocabulary_files.check(path)
+  _ = vocabulary.vocab_size  # reads the model, where no other has before
 
 
 def verify_matching_vocabs(cfg: Any, model: Any) -> None:

@@ -7,7 +7,6 @@ A vocabulary is any object with `encode`, `decode`, `vocab_size`, `eos_id` and
 """
 
 from collections.abc import Iterable
-import os
 import re
 from typing import Any
 
@@ -145,35 +144,3 @@ def decode_with_sentinels(
     run = []
   parts.append(vocabulary.decode(run))
   return ''.join(parts)
-
-
-def check_sentencepiece_file(path: str | os.PathLike[str]) -> None:
-  """Refuses the path of a SentencePiece model that is not there, or is none.
-
-  A path with a scheme (gs://, s3://) is left to the library that reads it.
-
-  Raises:
-    FileNotFoundError: with the command that trains a vocabulary.
-    ValueError: the file is no SentencePiece model.
-  """
-  path = os.fspath(path)
-  if '://' in path:
-    return
-  mend = (
-      'Correct the path, or train one: '
-      't5wild train-vocab --input TEXT --output NAME.model'
-  )
-  if not os.path.isfile(path):
-    raise FileNotFoundError(
-        f'no SentencePiece model at {path!r}: expected the .model file of a '
-        f'vocabulary. {mend}'
-    )
-  import sentencepiece
-
-  try:
-    sentencepiece.SentencePieceProcessor(model_file=path)
-  except (RuntimeError, OSError):
-    raise ValueError(
-        f'{path!r} is no SentencePiece model: expected the .model file of a '
-        f'vocabulary (not its .vocab, nor text). {mend}'
-    ) from None

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import signal
 import sys
 
-import gin
-
 from t5wild import exit_codes
+from t5wild import gin_utils
 from t5wild.experiments import command_flags
 from t5wild.experiments import findings
 from t5wild.experiments import folder as folder_lib
@@ -27,6 +26,10 @@ of a ladder names (see gin/ladders/), fits a law of parameters and tokens to the
 losses, and foretells the loss of a larger run; writes ladder.csv, ladder.html,
 ladder.png and ladder.json. The same command again trains only what is
 missing."""
+_MEND = (
+    'Take one of ours, such as --gin_file=ladders/quickstart.gin, as a '
+    'pattern; a recipe of training is named in it.'
+)
 _FOR_THE_USER = (*command_flags.FOR_THE_USER, scaling_fit.CannotFitError)
 
 
@@ -46,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _climb(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
   command_flags.read_gin(arguments, rest)
-  ladder: ladder_lib.Ladder = gin.get_configurable(ladder_lib.Ladder)()
+  ladder: ladder_lib.Ladder = gin_utils.configured(
+      ladder_lib.Ladder, mend=_MEND
+  )()
   folder = folder_lib.Folder(arguments.output)
   if arguments.table:
     command_flags.check_is_there(folder)

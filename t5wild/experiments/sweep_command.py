@@ -10,9 +10,8 @@ import os
 import signal
 import sys
 
-import gin
-
 from t5wild import exit_codes
+from t5wild import gin_utils
 from t5wild.experiments import array_job
 from t5wild.experiments import command_flags
 from t5wild.experiments import folder as folder_lib
@@ -24,6 +23,10 @@ from t5wild.experiments import sweep as sweep_lib
 from t5wild.experiments import sweep_page
 from t5wild.reports import outputs
 
+_MEND = (
+    'Take one of ours, such as --gin_file=sweeps/quickstart_rate.gin, as a '
+    'pattern; a recipe of training is named in it.'
+)
 _DESCRIPTION = """Trains a recipe once for each combination of values that a gin
 file of a sweep names (see gin/sweeps/), and writes what each came to as a table
 in the terminal, sweep.csv and sweep.html. The same command again trains only
@@ -46,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _sweep(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
   command_flags.read_gin(arguments, rest)
-  sweep: sweep_lib.Sweep = gin.get_configurable(sweep_lib.Sweep)()
+  sweep: sweep_lib.Sweep = gin_utils.configured(
+      sweep_lib.Sweep, mend=_MEND
+  )()
   folder = folder_lib.Folder(arguments.output)
   if arguments.table:
     command_flags.check_is_there(folder)

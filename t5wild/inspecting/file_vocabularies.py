@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vocabulary by which files are shown, without seqio."""
 
+from t5wild import vocabulary_files
 from t5wild.data import fingerprints
 from t5wild.data import vocabularies
 
@@ -26,7 +27,7 @@ def load(
     return vocabularies.ByteVocabulary(
         _BYTE_SENTINELS if extra_ids is None else extra_ids
     )
-  vocabularies.check_sentencepiece_file(path)
+  path = vocabulary_files.local_file(path)
   import sentencepiece
 
   model = sentencepiece.SentencePieceProcessor(model_file=path)

@@ -236,6 +236,28 @@ def test_a_cache_that_was_asked_for_and_is_absent_is_refused(
     )
 
 
+def test_a_task_whose_vocabulary_is_not_there_is_refused_when_opened(
+    seqio, cfg, converter, text_task
+):
+  # Once TensorFlow reads, its traceback hides what is wrong.
+  absent = seqio.SentencePieceVocabulary('/absent.model', 100)
+  task = seqio.Task(
+      'of_no_vocabulary',
+      source=text_task.source,
+      output_features={'targets': seqio.Feature(absent)},
+      preprocessors=[seqio.preprocessors.tokenize],
+  )
+  cfg = dataclasses.replace(cfg, mixture_or_task_name=task)
+  for opened in (
+      datasets.open_provider,
+      lambda cfg: datasets.get_dataset(cfg, 0, 1, converter),
+  ):
+    with pytest.raises(
+        FileNotFoundError, match='(?s)/absent.model.*Expected.*--vocab_dir'
+    ):
+      opened(cfg)
+
+
 def test_lengths_or_a_task_without_the_features_of_a_model_are_refused(
     seqio, cfg, layout, text_task
 ):

@@ -7,6 +7,7 @@ import types
 import gin
 import pytest
 
+from t5wild.data import fingerprints
 from t5wild.data import providers
 from t5wild.data import synthetic
 from t5wild.data import vocabularies
@@ -86,15 +87,46 @@ def test_a_missing_vocabulary_file_of_the_model_is_refused(seqio, cfg):
   there = seqio.ByteVocabulary(2)
   missing = seqio.SentencePieceVocabulary('/absent.model')
   for side in ((missing, there), (there, missing)):
-    with pytest.raises(FileNotFoundError, match='/absent.model.*train-vocab'):
+    with pytest.raises(
+        FileNotFoundError, match='(?s)/absent.model.*train-vocab'
+    ):
       providers.verify_matching_vocabs(
           cfg(inputs=there, targets=there), model(*side)
       )
 
 
+def test_a_missing_vocabulary_file_is_told_whoever_reads_it_first(seqio, cfg):
+  there = seqio.ByteVocabulary(2)
+  providers.get_vocabulary(cfg(targets=there))  # as a run begins
+  missing = seqio.SentencePieceVocabulary('/absent.model', 100)
+  for use in (
+      lambda: missing.vocab_size,
+      lambda: missing.encode('text'),
+      lambda: missing.encode_tf('text'),
+      lambda: fingerprints.describe_vocabulary(missing),
+      lambda: seqio.SentencePieceVocabulary('/absent.model').decode([5]),
+  ):
+    with pytest.raises(
+        FileNotFoundError, match='(?s)/absent.model.*Expected.*--vocab_dir'
+    ):
+      use()
+
+
+def test_a_file_that_is_no_vocabulary_is_told_whoever_reads_it_first(
+    seqio, cfg, tmp_path
+):
+  providers.get_vocabulary(cfg(targets=seqio.ByteVocabulary(2)))
+  path = tmp_path / 'words.model'
+  path.write_text('just some words')
+  with pytest.raises(ValueError, match=f'{path}.*expected.*train-vocab'):
+    _ = seqio.SentencePieceVocabulary(str(path)).vocab_size
+
+
 def test_a_vocabulary_in_a_place_out_of_reach_is_told_with_the_mend(seqio, cfg):
   away = seqio.SentencePieceVocabulary('nowhere://bucket/cc_all.model')
-  with pytest.raises(FileNotFoundError, match='(?s)nowhere.*expected.*Copy it'):
+  with pytest.raises(
+      FileNotFoundError, match='(?s)nowhere.*expected.*Copy the file'
+  ):
     providers.get_vocabulary(cfg(inputs=away, targets=away))
 
 

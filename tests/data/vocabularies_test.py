@@ -83,19 +83,6 @@ def test_other_vocabularies_spell_sentinels_themselves():
   assert vocabularies.decode_as_written([1, 2], vocabulary=Words) == 'x xx'
 
 
-def test_a_vocabulary_file_that_is_not_there_is_refused_with_the_command():
-  with pytest.raises(FileNotFoundError, match='/absent.model.*train-vocab'):
-    vocabularies.check_sentencepiece_file('/absent.model')
-
-
-def test_a_file_that_is_no_vocabulary_is_refused_with_the_command(tmp_path):
-  pytest.importorskip('sentencepiece')
-  path = tmp_path / 'words.model'
-  path.write_text('just some words')
-  with pytest.raises(ValueError, match='words.model.*expected.*train-vocab'):
-    vocabularies.check_sentencepiece_file(path)
-
-
 def test_fewer_than_no_sentinels_are_refused():
   with pytest.raises(ValueError, match='extra_ids is -1.*expected 0 or more'):
     vocabularies.ByteVocabulary(-1)

@@ -206,6 +206,19 @@ def test_t5x_functions_for_gin_files_give_their_values(toy, write):
   assert result['evaluation'] is False
 
 
+def test_what_no_file_names_is_told_with_what_to_include(toy, write):
+  def elsewhere():
+    raise AssertionError('is not called')
+
+  _parse(write('a.gin', 'toy.train.steps = 5'))
+  assert gin_utils.configured(toy.train, mend='Include b.gin.')
+  with pytest.raises(
+      gin_utils.GinError,
+      match=r'no gin file names .*elsewhere: expected .*\. Include b.gin\.',
+  ):
+    gin_utils.configured(elsewhere, mend='Include b.gin.')
+
+
 def test_flags_are_defined_once(monkeypatch):
   values = flags.FlagValues()
   monkeypatch.setattr(flags, 'FLAGS', values)

@@ -180,7 +180,7 @@ def test_corrupt_lines_are_counted(inspect, tmp_path):
         (['PAIRS', "--task_feature_lengths={'inputs': 4}"], "Add ['targets']"),
         (['TABLE', '--inputs=nothing'], "no column 'nothing'"),
         (['TABLE', '--split=valid'], "no split 'valid'"),
-        (['TABLE', '--vocabulary=absent.model'], 'no SentencePiece model'),
+        (['TABLE', '--vocabulary=absent.model'], 'absent.model'),
         (['SAVED', '--text_field=texts'], "did you mean 'text'?"),
     ],
 )  # fmt: skip
