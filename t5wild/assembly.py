@@ -21,6 +21,7 @@ from t5wild import training_data
 from t5wild import training_description
 from t5wild import training_evaluators
 from t5wild import training_past
+from t5wild import training_place
 from t5wild import training_plan
 from t5wild import training_rewinds
 from t5wild import training_saves
@@ -84,7 +85,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     _dry_run(plan, data, info, abstract)
     return 0, states.global_train_state_shape
   claim = training_claim.held(run_dir_lib.RunDir(plan.model_dir))
-  with claim, watchdog, run_ends.told_to(watchdog):
+  with claim as place, watchdog, run_ends.told_to(watchdog):
     with ledger.span('restore'), training_plan.as_bad_plan():
       ahead = compile_ahead.CompileAhead(
           make_trainer,
@@ -99,7 +100,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     with ledger.span('startup'), training_plan.as_bad_plan():
       opened = _Session(
           plan, data, trainer, ledger,
-          states=states, initial=initial, watchdog=watchdog,
+          states=states, initial=initial, watchdog=watchdog, place=place,
       )  # fmt: skip
     with contextlib.closing(opened) as session:
       with ledger.span('startup'):
@@ -171,6 +172,7 @@ class _Session:
       states: initializer.TrainStateInitializer,
       initial: initialize.InitialState,
       watchdog: Any,
+      place: training_place.Place,
   ):
     """Opens the writers and the checkpoint manager; trains nothing."""
     self._plan = plan
@@ -179,7 +181,7 @@ class _Session:
     self._states = states
     self._ledger = ledger
     self._first_step = initial.step
-    self._watchdog = watchdog
+    self._watchdog, self._place = watchdog, place
     watchdog.begin(initial.step)
     self._is_resumed = initial.is_own
     self._run_dir = run_dir_lib.RunDir(plan.model_dir)
@@ -216,6 +218,7 @@ class _Session:
         metrics=self._metrics,
         dataset_state=lambda: self._feed.state_at(),
         initial=initial,
+        place=place,
     )
     self._rewinds = training_rewinds.Rewinds(
         plan, data, saves=self._saves, reader=self._reader
@@ -268,6 +271,7 @@ class _Session:
     actions.on_stop = self._rewinds.tell_stop
     with (
         preemption.StopSignal() as stop_signal,
+        self._place.watched(stop_signal.ask),
         contextlib.closing(profiler),
         contextlib.closing(actions),
     ):
@@ -356,21 +360,17 @@ class _Session:
 
   def _read_past(self) -> recall.Past | None:
     return training_past.read(
-        self._sinks.run_dir.metrics_jsonl,
-        actions=self._user_actions,
-        step=self._first_step,
-        is_resumed=self._is_resumed,
-    )
+        self._sinks.run_dir.metrics_jsonl, actions=self._user_actions,
+        step=self._first_step, is_resumed=self._is_resumed,
+    )  # fmt: skip
 
   def _must_evaluate_first(self, past: recall.Past | None) -> bool:
     return training_past.must_evaluate_first(
-        past,
-        self._data,
+        past, self._data,
         wished=self._plan.run_eval_before_training,
         is_due=self._cadence.due(self._first_step).evaluate,
-        step=self._first_step,
-        is_resumed=self._is_resumed,
-    )
+        step=self._first_step, is_resumed=self._is_resumed,
+    )  # fmt: skip
 
   def _compile(self, ahead: compile_ahead.CompileAhead) -> None:
     if self._first_step >= self._total_steps:

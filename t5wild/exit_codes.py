@@ -94,6 +94,12 @@ UNSTABLE = Exit(
     meaning='Loss or gradients left their range, and rewinding did not help.',
     restart=False,
 )
+RUN_DIR_LOST = Exit(
+    code=83,
+    name='run_dir_lost',
+    meaning='MODEL_DIR was moved, deleted or taken under the run.',
+    restart=False,
+)
 
 ALL = (
     DONE,
@@ -107,6 +113,7 @@ ALL = (
     DISK_FULL,
     DOES_NOT_FIT,
     UNSTABLE,
+    RUN_DIR_LOST,
 )
 _BY_CODE = {exit_.code: exit_ for exit_ in ALL}
 

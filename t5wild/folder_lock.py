@@ -20,6 +20,11 @@ class TakenError(RuntimeError):
   """Another process holds the file."""
 
 
+def owner() -> str:
+  """What this process writes into the files that it holds."""
+  return f'pid {os.getpid()} on {socket.gethostname()}'
+
+
 @contextlib.contextmanager
 def held(
     path: str, *, wait_seconds: float, say: Callable[[str], None]
@@ -41,8 +46,7 @@ def held(
   try:
     _wait_for(descriptor, path, wait_seconds, say)
     os.ftruncate(descriptor, 0)
-    owner = f'pid {os.getpid()} on {socket.gethostname()}'
-    os.pwrite(descriptor, owner.encode(), 0)
+    os.pwrite(descriptor, owner().encode(), 0)
     yield descriptor
   finally:
     os.close(descriptor)
@@ -56,16 +60,16 @@ def _wait_for(descriptor, path, wait_seconds, say) -> None:
       fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
       return
     except BlockingIOError:
-      owner = os.pread(descriptor, _OWNER_BYTES, 0).decode(errors='replace')
+      other = os.pread(descriptor, _OWNER_BYTES, 0).decode(errors='replace')
       if time.monotonic() > deadline:
         raise TakenError(
-            f'{path} is held by {owner}, or by what it started, for '
+            f'{path} is held by {other}, or by what it started, for '
             f'{wait_seconds:.0f} s'
         ) from None
     except OSError as error:  # a mount without locks
       say(f'{path} cannot be locked ({error}): nothing keeps a second one out.')
       return
     if not told:
-      say(f'{path} is held by {owner}: waiting for it to leave.')
+      say(f'{path} is held by {other}: waiting for it to leave.')
       told = True
     time.sleep(0.1)

@@ -14,6 +14,7 @@ import jax
 
 from t5wild import folder_lock
 from t5wild import run_dir as run_dir_lib
+from t5wild import training_place
 from t5wild import training_plan
 from t5wild.vitals import supervised
 
@@ -22,8 +23,10 @@ _WAIT_SECONDS = 60.0
 
 
 @contextlib.contextmanager
-def held(run_dir: run_dir_lib.RunDir) -> Iterator[None]:
+def held(run_dir: run_dir_lib.RunDir) -> Iterator[training_place.Place]:
   """Holds a run while it trains; process 0 does so for all.
+
+  Yields what tells whether the folder is still there.
 
   A bucket has no locks: there nothing is held.
 
@@ -34,16 +37,17 @@ def held(run_dir: run_dir_lib.RunDir) -> Iterator[None]:
       it may be what a host left that the group goes on without.
   """
   if jax.process_index() != 0 or run_dir.is_bucket:
-    yield
+    yield training_place.Place(run_dir)
     return
   with contextlib.ExitStack() as stack:
     try:
       os.makedirs(run_dir.path, exist_ok=True)
-      stack.enter_context(folder_lock.held(
+      descriptor = stack.enter_context(folder_lock.held(
           run_dir.training_lock,
           wait_seconds=_WAIT_SECONDS,
           say=logging.warning,
       ))
+      place = training_place.Place(run_dir, descriptor=descriptor)
     except OSError as error:
       raise training_plan.BadPlanError(str(error)) from error
     except folder_lock.TakenError as error:
@@ -55,4 +59,4 @@ def held(run_dir: run_dir_lib.RunDir) -> Iterator[None]:
           "other's checkpoints.\n"
           'Stop that one (kill PID), or set another --gin.MODEL_DIR.'
       ) from None
-    yield
+    yield place

@@ -200,8 +200,7 @@ class Rewinds:
       return
     try:
       path = self._state_path(step)
-      path.parent.mkdir(parents=True, exist_ok=True)
-      _replace(path, json.dumps(state))
+      _replace(path, json.dumps(state), num_folders=1)
       oldest = self._saves.oldest_step()
       for old in path.parent.glob('step_*.json'):
         number = old.stem.removeprefix('step_')
@@ -355,7 +354,7 @@ class Rewinds:
     if not self._is_writer:
       return
     text = json.dumps([dataclasses.asdict(made) for made in self._made])
-    _replace(epath.Path(self._directory) / FILE, text)
+    _replace(epath.Path(self._directory) / FILE, text, num_folders=0)
 
   def _tell(
       self, name: str, step: int, value: float, unit: str, text: str
@@ -368,11 +367,11 @@ class Rewinds:
     self._events.close()
 
 
-def _replace(path: epath.Path, text: str) -> None:
+def _replace(path: epath.Path, text: str, *, num_folders: int) -> None:
   if '://' in os.fspath(path):  # buckets have whole files alone
     path.write_text(text)
   else:
-    heartbeats.replace(os.fspath(path), text)
+    heartbeats.replace(os.fspath(path), text, num_folders=num_folders)
 
 
 def _end_of(position: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import jax
 
 from t5wild import loss_probe
 from t5wild import run_dir as run_dir_lib
+from t5wild import training_place
 from t5wild import training_plan
 from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import named_steps
@@ -36,6 +37,7 @@ class TrainingSaves:
       metrics: metrics_manager.MetricsManager,
       dataset_state: Callable[[], Mapping[str, Any] | None],
       initial: initialize.InitialState,
+      place: training_place.Place,
   ):
     """Opens the checkpoint manager.
 
@@ -46,7 +48,9 @@ class TrainingSaves:
       dataset_state: Tells this process's position after the batches trained
         on, not after those read ahead.
       initial: What the run begins with.
+      place: Tells whether MODEL_DIR is still there.
     """
+    self._place = place
     self._plan = plan
     self._trainer = trainer
     self._metrics = metrics
@@ -98,12 +102,30 @@ class TrainingSaves:
 
   def save(self, step: int) -> None:
     """Starts an asynchronous save of the state."""
+    self._leave_if_lost(step)
     if self._manager is not None:
       state = self._dataset_state()
       if self._probe is not None:
         self._losses[step] = self._probe.start()
       self._manager.save(step, self._trainer.train_state, dataset_state=state)
       self._note(step, state)
+
+  def _leave_if_lost(self, step: int) -> None:
+    """Ends a run whose MODEL_DIR is gone; its state is saved where it may be.
+
+    Raises:
+      training_place.PlaceLostError: It is.
+    """
+    loss = self._place.loss()
+    if loss is None:
+      return
+    is_saved = False
+    if loss.rescue is not None and self._stores is not None:
+      self._manager.wait()
+      is_saved = self._stores.rescue(
+          loss.rescue, step, self._trainer.train_state, self._dataset_state()
+      )
+    raise self._place.error(loss, step=step, is_saved=is_saved)
 
   def note_position(
       self, step: int, position: Mapping[str, Any] | None

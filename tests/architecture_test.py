@@ -37,7 +37,7 @@ _FLOORS = {
     'loss_probe': 5.5, 'training_plan': 5.5,
     'training_changes': 5.7,
     'training_checks': 5.8, 'training_claim': 5.8,
-    'training_data': 5.7, 'training_saves': 5.7,
+    'training_data': 5.7, 'training_place': 5.5, 'training_saves': 5.7,
     'training_description': 5.8,
     'training_evaluators': 5.8, 'training_past': 5.8, 'training_rewinds': 5.8,
     'inference_state': 5.7, 'run_config': 5.7, 'run_ends': 5.7,

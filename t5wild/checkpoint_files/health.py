@@ -199,4 +199,4 @@ class Book:
       if '://' in self._directory:  # a bucket has whole files alone
         path.write_text(text)
       else:
-        heartbeats.replace(os.fspath(path), text)
+        heartbeats.replace(os.fspath(path), text, num_folders=0)

@@ -3,6 +3,7 @@
 """Adds what befell a run's checkpoints to its `events.jsonl`."""
 
 import logging
+import os
 import time
 
 from t5wild import run_dir as run_dir_lib
@@ -29,7 +30,7 @@ def add(
   logging.log(level, 'checkpoint/%s: step %d: %s', name, step, text)
   told = supervised.from_environment()
   folder = told.folder if told is not None else model_dir
-  if '://' in folder:
+  if not os.path.isdir(folder):  # a bucket, or a run directory that was moved
     return
   try:
     writer = records.RecordWriter(run_dir_lib.RunDir(folder).events_jsonl)

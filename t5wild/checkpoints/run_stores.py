@@ -3,6 +3,7 @@
 """All stores that a run saves to: MODEL_DIR, a fast tier, mirrors."""
 
 from collections.abc import Callable, Mapping
+import contextlib
 import dataclasses
 from typing import Any
 
@@ -54,6 +55,7 @@ class RunStores:
     Raises:
       steps.UnwritableError: Nothing could be saved in one of them.
     """
+    self._config = config
     self._model_dir = steps.absolute_path(model_dir)
     self._on_event = on_event
     self._period = config.period
@@ -72,6 +74,7 @@ class RunStores:
       ]
     # All hold against it what they go back to.
     run_id = distributed.meet('id of the run', value=run_id)[0]
+    self._run_id = run_id
     self.main = manager_lib.CheckpointManager(
         model_dir,
         config=config,
@@ -122,6 +125,27 @@ class RunStores:
   ) -> None:
     """Starts a save to the fast tier."""
     self._fast.save(step, train_state, dataset_state)
+
+  def rescue(
+      self,
+      directory: str,
+      step: int,
+      train_state: Any,
+      dataset_state: Mapping[str, Any] | None,
+  ) -> bool:
+    """Saves a last state elsewhere; returns whether it is there."""
+    try:
+      manager = manager_lib.CheckpointManager(
+          directory,
+          config=dataclasses.replace(self._config, tiers=()),
+          run_id=self._run_id,
+      )
+      with contextlib.closing(manager):
+        manager.save(step, train_state, dataset_state)
+        return manager.wait() and step in manager.all_steps()
+    except (OSError, steps.UnwritableError):
+      logging.exception('The last state is not saved in %s', directory)
+      return False
 
   def quarantine_after(self, step: int, *, reason: str) -> list[int]:
     """Waits for saves under way; takes all later steps out of use.

@@ -15,10 +15,10 @@ from t5wild.vitals import records
 # A person is told of these; the rest stays on record.
 NAMES = frozenset({
     'checkpoint/damaged', 'checkpoint/fell_back', 'checkpoint/file_system',
-    'checkpoint/foreign',
-    'checkpoint/incomplete', 'checkpoint/mirror_failed',
+    'checkpoint/foreign', 'checkpoint/incomplete', 'checkpoint/mirror_failed',
     'checkpoint/quarantined', 'checkpoint/save_abandoned',
     'checkpoint/save_failed',
+    'run/place_lost',
     'vitals/gradient_spike', 'vitals/loss_spike', 'vitals/not_finite',
     'vitals/plateau', 'vitals/rewind', 'vitals/slow_steps', 'vitals/stop',
     'vitals/straggler', 'watchdog/hang', 'watchdog/stalled',

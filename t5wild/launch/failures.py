@@ -61,6 +61,11 @@ SAVE_ERROR = Kind(
     meaning='the state cannot be written: the disk is full or the quota is',
     restart=False,
 )
+RUN_DIR_LOST = Kind(
+    name='run_dir_lost',
+    meaning='its MODEL_DIR was moved, deleted or taken while it wrote there',
+    restart=False,
+)
 HANG = Kind(name='hang', meaning='it did not move any more')
 OUT_OF_MEMORY = Kind(
     name='out_of_memory', meaning='a device or the host had no memory left'
@@ -85,8 +90,8 @@ UNKNOWN = Kind(name='unknown', meaning='nobody foresaw it; see its log')
 
 KINDS = (
     DONE, PREEMPTED, STOPPED, USER_ERROR, NON_FINITE, UNSTABLE, SAVE_ERROR,
-    HANG, OUT_OF_MEMORY, DOES_NOT_FIT, DEVICE, DATA, FILE_SYSTEM, PORT,
-    LOST_PEER, LOST_HOST, KILLED, UNKNOWN,
+    RUN_DIR_LOST, HANG, OUT_OF_MEMORY, DOES_NOT_FIT, DEVICE, DATA, FILE_SYSTEM,
+    PORT, LOST_PEER, LOST_HOST, KILLED, UNKNOWN,
 )  # fmt: skip
 
 _BY_CODE = {
@@ -96,6 +101,7 @@ _BY_CODE = {
     exit_codes.HUNG.code: HANG,
     exit_codes.NON_FINITE.code: NON_FINITE,
     exit_codes.UNSTABLE.code: UNSTABLE,
+    exit_codes.RUN_DIR_LOST.code: RUN_DIR_LOST,
     exit_codes.LOST_PEER.code: LOST_PEER,
     exit_codes.BAD_HARDWARE.code: DEVICE,
     exit_codes.DISK_FULL.code: SAVE_ERROR,

@@ -110,7 +110,9 @@ class Beacon:
     with self._lock:
       self._sign = dataclasses.replace(self._sign, count=self._sign.count + 1)
       heartbeats.replace(
-          self._path, json.dumps(dataclasses.asdict(self._sign))
+          self._path,
+          json.dumps(dataclasses.asdict(self._sign)),
+          num_folders=2,
       )
 
 

@@ -80,6 +80,10 @@ class StopSignal:
         'leaves at once, without what came after the last checkpoint'
     )
     self.by_keyboard = True
+    self.ask()
+
+  def ask(self) -> None:
+    """Asks all processes to stop, as a signal to this one would."""
     if jax.process_count() == 1:
       self._asked.set()
     else:

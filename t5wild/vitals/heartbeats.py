@@ -60,14 +60,18 @@ def write(run_dir: run_dir_lib.RunDir, heartbeat: Heartbeat) -> None:
     OSError: it cannot be written.
   """
   path = run_dir.heartbeat(heartbeat.host, heartbeat.process)
-  replace(path, json.dumps(dataclasses.asdict(heartbeat)))
+  replace(path, json.dumps(dataclasses.asdict(heartbeat)), num_folders=2)
 
 
-def replace(path: str, text: str) -> None:
+def replace(path: str, text: str, *, num_folders: int = 1) -> None:
   """Writes a file that readers see whole, old or new.
 
-  Makes its folder and the one around it, but no run directory: that is there
-  once a run is accepted.
+  Args:
+    path: in a run directory, which is there once a run is accepted, and is not
+      made: whoever deletes it does so for good.
+    text: all of it.
+    num_folders: how many folders around the file lie below the run directory;
+      these are made.
 
   Raises:
     OSError: it cannot be written.
@@ -77,10 +81,12 @@ def replace(path: str, text: str) -> None:
     with open(temporary, 'w', encoding='utf-8') as file:
       file.write(text)
   except FileNotFoundError:
-    folder = os.path.dirname(path)
-    for part in (os.path.dirname(folder), folder):
+    folders = [os.path.dirname(path)]
+    while len(folders) < num_folders:
+      folders.append(os.path.dirname(folders[-1]))
+    for folder in reversed(folders[:num_folders]):
       with contextlib.suppress(FileExistsError):
-        os.mkdir(part)
+        os.mkdir(folder)
     with open(temporary, 'w', encoding='utf-8') as file:
       file.write(text)
   os.replace(temporary, path)
