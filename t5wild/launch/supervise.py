@@ -4,6 +4,7 @@
 
 import argparse
 from collections.abc import Sequence
+import contextlib
 import os
 import re
 import sys
@@ -275,4 +276,7 @@ def _help(text: str, default) -> str:
 
 
 def _say(text: str) -> None:
-  print(text, file=sys.stderr, flush=True)  # noqa: T201 -- the product
+  # Who read it may be gone (a pipe, a terminal), or its disk full: the run goes
+  # on, and its events hold the same.
+  with contextlib.suppress(OSError):
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 -- the product

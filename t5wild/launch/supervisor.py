@@ -130,11 +130,15 @@ class Supervisor:
         break
       ended = self._one_attempt()
       if self._stopping:
-        return self._stop(ended, 'Stopped, as asked.')
+        return self._stopped(ended)
       decision = self._council.after(ended, self._must_stop)
     if decision is None or decision.restart:
       self._stopping = True
-      return self._stop(ended, 'Stopped, as asked, between two attempts.')
+      return self._stop(
+          ended,
+          'Stopped, as asked, between two attempts.',
+          code=exit_codes.PREEMPTED.code,
+      )
     return self._stop(
         ended, decision.verdict, code=decision.code, tells=decision.tells
     )
@@ -150,6 +154,20 @@ class Supervisor:
         text=decision.verdict, process=ended.failure.process,
     )  # fmt: skip
     self._away.notify('restart', f'{ended.failure}\n{decision.verdict}')
+
+  def _stopped(self, ended: restarts.Ended) -> int:
+    """Ends as asked, and tells whether the processes had saved by then."""
+    failure = ended.failure
+    if not failure.kind.is_failure:
+      return self._stop(ended, 'Stopped, as asked.')
+    kept = 'none' if ended.kept is None else f'that of step {ended.kept}'
+    return self._stop(
+        ended,
+        f'Stopped, as asked, but not in good order: {failure}\nSteps after the '
+        f'newest checkpoint ({kept}) are lost.',
+        # Run again it goes on, where that is worth it: 75 says so to SLURM.
+        code=exit_codes.PREEMPTED.code if failure.kind.restart else None,
+    )
 
   def _stop(
       self,
@@ -173,8 +191,6 @@ class Supervisor:
                      step=ended and ended.step, text=verdict)  # fmt: skip
     if tells:
       self._away.notify('done' if code == 0 else 'stopped', verdict)
-    if self._stopping and has_failed:
-      return exit_codes.PREEMPTED.code
     return 128 - code if code < 0 else code
 
   def _sleep(self, seconds: float) -> bool:

@@ -215,7 +215,28 @@ def test_who_does_not_stop_in_time_is_killed(tmp_path):
   process = _start(tmp_path, script, '--stop_seconds=0.5')
   _wait_for(tmp_path / 'up')
   process.terminate()
-  assert process.wait(30) == exit_codes.PREEMPTED.code
+  told = process.communicate(timeout=30)[1]
+  assert process.returncode == exit_codes.PREEMPTED.code
+  assert 'not in good order: process 0: hang' in told
+  assert 'newest checkpoint (none) are lost' in told
+
+
+def test_what_running_again_would_not_mend_is_told_when_stopped_too(tmp_path):
+  full = exit_codes.DISK_FULL.code
+  script = f'trap "exit {full}" TERM; touch {tmp_path}/up; while :; do :; done'
+  process = _start(tmp_path, script)
+  _wait_for(tmp_path / 'up')
+  process.terminate()
+  told = process.communicate(timeout=30)[1]
+  assert process.returncode == full and 'save_error' in told
+
+
+def test_a_run_goes_on_when_who_read_its_lines_has_gone(tmp_path):
+  script = f'[ -e {tmp_path}/was ] && exit 0; touch {tmp_path}/was; exit 79'
+  process = _start(tmp_path, script)
+  process.stderr.close()
+  assert process.wait(30) == 0
+  assert 'restart' in _events(tmp_path)
 
 
 def test_before_the_wall_time_is_up_the_run_is_stopped_in_good_order(tmp_path):
