@@ -30,7 +30,8 @@ class SaveCheckpointConfig:
       None for theirs); everything else keeps its own.
     period: Steps between checkpoints, or None.
     checkpoint_steps: Steps that are saved besides.
-    keep: Number of newest checkpoints to keep, or None for all.
+    keep: Number of newest checkpoints to keep, or None for all. Beside them the
+      newest that was found healthy stays (docs/reliability.md).
     keep_dataset_checkpoints: Number of newest data positions to keep, or None
       for all.
     save_dataset: Whether the position in the data is saved, so that a resumed
