@@ -234,17 +234,42 @@ def _unreadable(checkpoint: str) -> list[str]:
 def _mirror(arguments: argparse.Namespace) -> int:
   code = exit_codes.DONE.code
   target = steps.absolute_path(arguments.target)
+  _refuse_other_target(arguments.path, target)
   for checkpoint in _chosen(arguments.path, arguments.step):
     name = checkpoint.rstrip('/').rsplit('/', 1)[-1]
     try:
       num_bytes = copying.copy(checkpoint, f'{target}/{name}')
-    except copying.DamagedSourceError as error:
+    except (steps.NotACheckpointError, OSError) as error:
       _say(f'{checkpoint}: NOT copied: {error}')
       code = exit_codes.FAILED.code
       continue
-    what = f'{num_bytes / 1e6:,.1f} MB' if num_bytes else 'it is there already'
-    _say(f'{checkpoint}: copied to {target}/{name} ({what})')
+    if num_bytes:
+      what = f'copied to {target}/{name} ({num_bytes / 1e6:,.1f} MB)'
+    else:
+      what = f'{target}/{name} is a whole copy already'
+    _say(f'{checkpoint}: {what}')
+    run_ids.leave(target, run_ids.of_store(os.path.dirname(checkpoint)))
   return code
+
+
+def _refuse_other_target(path: str, target: str) -> None:
+  """Refuses to mirror a run to itself, or to where another run's copies lie.
+
+  Raises:
+    steps.NotACheckpointError: It would.
+  """
+  source = steps.absolute_path(path)
+  if steps.is_same_place(source, target):
+    raise steps.NotACheckpointError(
+        f'{target} is {source} itself, expected another place: a copy there '
+        'would be none'
+    )
+  ours, theirs = run_ids.of_store(source), run_ids.of_store(target)
+  if ours and theirs and ours != theirs:
+    raise steps.NotACheckpointError(
+        f'{target} belongs to another run (id {theirs}), expected a place of '
+        f'the run {source} (id {ours}), or a new one: mirror to another folder'
+    )
 
 
 def _diff(arguments: argparse.Namespace) -> int:

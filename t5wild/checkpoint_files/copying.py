@@ -7,11 +7,13 @@ not copied over good ones. What was written is read once more on a disk; of a
 bucket its sizes are looked at.
 """
 
+import contextlib
 import os
 import shutil
 
 from etils import epath
 
+from t5wild.checkpoint_files import array_hashes
 from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import named_steps
 from t5wild.checkpoint_files import pins
@@ -27,31 +29,107 @@ class DamagedSourceError(steps.NotACheckpointError):
   """A checkpoint that is not as it was saved, and was to be copied."""
 
 
-def copy(source: str | os.PathLike[str], target: str) -> int:
+class OtherCheckpointError(steps.NotACheckpointError):
+  """Where a copy was to go lies another checkpoint, which stays."""
+
+
+def copy(
+    source: str | os.PathLike[str], target: str, *, replace: bool = False
+) -> int:
   """Copies a complete checkpoint; returns the bytes.
 
-  A complete one that is there already is left alone.
+  A whole copy that is there already is left alone; one that is damaged, and a
+  folder that was emptied, are replaced.
 
   Args:
     source: Its folder, on a disk or in a bucket.
     target: The folder to be, of the same name in another directory.
+    replace: Whether another state of the same run is replaced, too: the run
+      has made the step anew.
 
   Raises:
-    DamagedSourceError: The source is damaged; nothing is left at the target.
+    DamagedSourceError: The source is damaged; the target stays as it is.
+    OtherCheckpointError: Another run's checkpoint lies there, or another
+      state that is not to be replaced.
     OSError: One of them cannot be read, or written.
   """
   if steps.is_complete(target):
-    return 0
+    _check_same_run(source, target)
+    is_whole = _is_whole(source, target)
+    is_same = _has_same_arrays(source, target)
+    if is_whole and is_same:
+      return 0
+    # What its own list of files calls damaged may have any numbers.
+    if is_whole is not False and not is_same and not replace:
+      raise OtherCheckpointError(_other(source, target, 'has other numbers'))
+  _check_source(epath.Path(source))
   place = epath.Path(target if steps.is_bucket(target) else target + _HALF)
   try:
     num_bytes = _copy_files(epath.Path(source), place)
     if not steps.is_bucket(target):
       _check_copy(place)
-      place.rename(target)
+      steps.replace_checkpoint(target, place)
     return num_bytes
   except BaseException:
     _remove(place)
     raise
+
+
+def _check_same_run(source, target: str) -> None:
+  ours = run_ids.of_checkpoint(source)
+  try:
+    theirs = run_ids.of_checkpoint(target)
+  except steps.NotACheckpointError:
+    return  # damaged, and replaced
+  if ours and theirs and ours != theirs:
+    raise OtherCheckpointError(
+        _other(source, target, f'was saved by another run (id {theirs})')
+    )
+
+
+def _other(source, target: str, what: str) -> str:
+  return (
+      f'{target} {what}, expected nothing there, or a copy of {source}: it is '
+      'not replaced; mirror to another folder, or remove that one'
+  )
+
+
+def _is_whole(source, target: str) -> bool | None:
+  """Whether a copy is damaged; None: it has no list of files that says it."""
+  if not steps.is_bucket(target):
+    with contextlib.suppress(file_hashes.NoHashesError):
+      return not file_hashes.verify(target).damages
+  return True if _sizes(target) == _sizes(source) else None
+
+
+def _sizes(checkpoint) -> dict[str, int]:
+  root = epath.Path(checkpoint)
+  return {
+      name: (root / name).stat().length
+      for name in file_hashes.names(checkpoint)
+      if file_hashes.is_hashed(name) and name != steps.COMMIT_MARKER
+  }
+
+
+def _has_same_arrays(source, target: str) -> bool:
+  try:
+    return array_hashes.read(source) == array_hashes.read(target)
+  except file_hashes.NoHashesError:
+    return file_hashes.have_same_files(source, target)
+
+
+def _check_source(source: epath.Path) -> None:
+  seeming = named_steps.problem(source) or run_ids.problem(
+      source, run_ids.of_store(os.fspath(source.parent))
+  )
+  if seeming is not None:
+    raise DamagedSourceError(_damaged(source, seeming))
+  try:
+    gone = file_hashes.missing(source)
+  except file_hashes.NoHashesError:
+    return
+  if gone:
+    raise DamagedSourceError(_damaged(source, str(gone[0])))
 
 
 def _copy_files(source: epath.Path, place: epath.Path) -> int:
@@ -60,14 +138,6 @@ def _copy_files(source: epath.Path, place: epath.Path) -> int:
     expected = file_hashes.read(source)
   except file_hashes.NoHashesError:
     expected = {}
-  seeming = named_steps.problem(source) or run_ids.problem(
-      source, run_ids.of_store(os.fspath(source.parent))
-  )
-  if seeming is not None:
-    raise DamagedSourceError(_damaged(source, seeming))
-  gone = file_hashes.missing(source, expected)
-  if gone:
-    raise DamagedSourceError(_damaged(source, str(gone[0])))
   num_bytes = 0
   # In a bucket the marker makes it complete.
   for name in sorted(

@@ -156,6 +156,22 @@ def hash_file(
   return {'bytes': size, 'crc32': sums}
 
 
+def have_same_files(
+    one: str | os.PathLike[str], other: str | os.PathLike[str]
+) -> bool:
+  """Whether two checkpoints have the same arrays by all bytes of their files.
+
+  Reads both whole: for those that have no hashes.
+  """
+  of_state = [
+      [name for name in names(each) if name.startswith('state/')]
+      for each in (one, other)
+  ]
+  return of_state[0] == of_state[1] and (
+      _hash_all(one, of_state[0]) == _hash_all(other, of_state[1])
+  )
+
+
 def read(checkpoint: str | os.PathLike[str]) -> dict[str, dict]:
   """Returns size and checksums by name of file.
 

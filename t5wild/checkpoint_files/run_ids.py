@@ -58,6 +58,16 @@ def establish(model_dir: str, *, source: str | None) -> str:
   return run_id
 
 
+def leave(directory: str, run_id: str) -> None:
+  """Makes a store that of a run, which has an id, unless it is somebody's.
+
+  Raises:
+    OSError: It cannot be written.
+  """
+  if run_id and not of_store(directory):
+    _write(epath.Path(directory) / FILE, run_id)
+
+
 def of_directory(directory: str) -> str:
   """Returns the id of the run that a store belongs to; '': it has none."""
   root = epath.Path(steps.absolute_path(directory))

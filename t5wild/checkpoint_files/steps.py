@@ -74,6 +74,16 @@ def is_bucket(path: str | os.PathLike[str]) -> bool:
   return '://' in os.fspath(path)
 
 
+def is_same_place(
+    one: str | os.PathLike[str], other: str | os.PathLike[str]
+) -> bool:
+  """Whether two paths name one directory, through links, too."""
+  one, other = absolute_path(one), absolute_path(other)
+  if is_bucket(one) or is_bucket(other):
+    return one == other
+  return os.path.realpath(one) == os.path.realpath(other)
+
+
 def get_checkpoint_dir(  # T5X's name
     checkpoints_dir: str | os.PathLike[str], step: int
 ) -> str:
@@ -289,6 +299,19 @@ def delete_checkpoint(checkpoint: str | os.PathLike[str]) -> None:
   if not path.exists():
     return
   _delete(path, marker=path / COMMIT_MARKER)
+
+
+def replace_checkpoint(
+    checkpoint: str | os.PathLike[str], new: epath.Path
+) -> None:
+  """Puts a whole folder, on a disk, where another is, or none."""
+  path = epath.Path(checkpoint)
+  trash = path.parent / f'{path.name}{_DELETED_SUFFIX}'
+  trash.rmtree(missing_ok=True)
+  if path.exists():
+    path.rename(trash)
+  new.rename(path)
+  trash.rmtree(missing_ok=True)
 
 
 def delete_dataset_state(checkpoint: str | os.PathLike[str]) -> None:

@@ -122,7 +122,8 @@ class Mirroring:
       if book.of(step).state == health.QUARANTINED:
         steps.delete_checkpoint(target)
         book.forget(step)
-      copying.copy(steps.get_checkpoint_dir(self._source, step), target)
+      source = steps.get_checkpoint_dir(self._source, step)
+      copying.copy(source, target, replace=True)
       self._remove_old()
     except Exception as error:  # noqa: BLE001 -- the run goes on without it
       logging.exception('Step %d is not mirrored', step)

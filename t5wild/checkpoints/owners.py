@@ -23,6 +23,12 @@ def check(directory: str, *, model_dir: str) -> None:
     NotOursError: It is one.
   """
   directory, model_dir = map(steps.absolute_path, (directory, model_dir))
+  if steps.is_same_place(directory, model_dir):
+    raise NotOursError(
+        f'the directory of a tier is {directory}, which is MODEL_DIR, expected '
+        'another place: a tier removes the checkpoints that it has too many '
+        'of; bind it to a folder or a bucket path of its own'
+    )
   file = epath.Path(directory) / FILE
   try:
     owner = json.loads(file.read_text())['model_dir']
