@@ -69,15 +69,37 @@ def parse_flags(argv: Sequence[str]) -> None:
 
   Raises:
     flags.Error: A flag is unknown or has no such value.
-    ValueError: There is no such --vocab_dir.
+    ValueError: There is no such --vocab_dir, or words are left over.
   """
-  flags.FLAGS(gin_utils.rewrite_gin_args(list(argv)))
+  try:
+    _, *left = flags.FLAGS(gin_utils.rewrite_gin_args(list(argv)))
+  except flags.UnrecognizedFlagError as error:
+    error.args = (_with_the_way_of_gin(error),)
+    raise
+  if left:
+    example = next((word for word in left if '=' in word), 'NAME=VALUE')
+    raise ValueError(
+        f'The words {left} belong to no flag: expected --NAME=VALUE, and what '
+        'a recipe sets as --gin.NAME=VALUE, each in one word. Write '
+        f'--gin.{example.removeprefix("gin.")}, or leave it out.'
+    )
   if flags.FLAGS.vocab_dir:
     vocabulary_files.set_folder(flags.FLAGS.vocab_dir)
   logging.use_absl_handler()
   if not flags.FLAGS['verbosity'].present:
     logging.set_verbosity(logging.INFO)
   foreign_logs.quiet()
+
+
+def _with_the_way_of_gin(error: flags.UnrecognizedFlagError) -> str:
+  text, name = str(error), error.flagname
+  if 'Did you mean' in text:
+    return text
+  return (
+      f'{text}. What a recipe sets is given to gin: --gin.{name.upper()}=VALUE '
+      f'where it is a macro, --gin.module.Class.{name}=VALUE where it is an '
+      'argument.'
+  )
 
 
 def exit_code_of_flags(

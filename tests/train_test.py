@@ -86,6 +86,19 @@ def test_an_unknown_flag_is_a_bad_config(flag, capsys):
   assert 'Try --help' in capsys.readouterr().err
 
 
+def test_a_setting_given_as_a_flag_is_told_the_way_of_gin(capsys):
+  assert train_module.run(['t5wild train', '--batch_size=4']) == 2
+  assert '--gin.BATCH_SIZE=VALUE' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('words', [['MODEL_DIR=x'], ['gin.MODEL_DIR=x', 'y']])
+def test_words_that_belong_to_no_flag_are_refused(words, capsys):
+  given = ['t5wild train', '--gin_file=recipes/quickstart.gin', *words]
+  assert train_module.run(given) == 2
+  told = capsys.readouterr().err
+  assert str(words) in told and '--gin.MODEL_DIR=x' in told
+
+
 def test_a_log_on_a_full_disk_hides_no_exit_code(monkeypatch):
   with open('/dev/full', 'wb', buffering=0) as full:
     stderr = io.TextIOWrapper(full, write_through=True)
@@ -184,7 +197,7 @@ def _start_with(function, monkeypatch):
   monkeypatch.setattr(command_line, 'use_data_dirs', lambda: None)
   monkeypatch.setattr(train_module.compilation_cache, 'start', lambda: None)
   monkeypatch.setattr(
-      train_module.gin, 'get_configurable', lambda unused: call_as_gin_does
+      train_module.gin_utils, 'configured', lambda *_, **__: call_as_gin_does
   )
   monkeypatch.setattr(
       train_module, '_ARGUMENTS_ARE_GOOD', threading.Event()
@@ -275,7 +288,7 @@ def test_a_run_that_was_asked_to_stop_says_so_in_one_line(
 
   monkeypatch.setattr(command_line, 'parse_gin', lambda **_: None)
   monkeypatch.setattr(
-      train_module.gin, 'get_configurable', lambda _: stopped
+      train_module.gin_utils, 'configured', lambda *_, **__: stopped
   )
   with caplog.at_level('WARNING', logger='absl'):
     assert train_module.run(['t5wild train', '--gin_file=x']) == code
