@@ -265,7 +265,7 @@ def test_ctrl_c_ends_training_in_one_line(monkeypatch, capsys):
 
   monkeypatch.setattr(command_line, 'parse_gin', lambda **_: None)
   monkeypatch.setattr(
-      train_module.gin, 'get_configurable', lambda _: interrupt
+      train_module.gin_utils, 'configured', lambda *_, **__: interrupt
   )
   assert train_module.run(['t5wild train', '--gin_file=x']) == 130
   assert capsys.readouterr().err.startswith('Stopped by Ctrl-C. The same')
