@@ -13,65 +13,11 @@ import dataclasses
 import math
 
 from t5wild.planner import formulas
+from t5wild.planner import layer_memory
+from t5wild.planner import step_shape
 
 REMAT_POLICIES = ('none', 'minimal', 'full')
 _FLOAT32 = 4
-_MASK = 1  # a byte for each element that dropout or a mask decides on
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StepShape:
-  """What of a recipe the memory of its step follows from.
-
-  Attributes:
-    model: the model's sizes.
-    batch: rows of the global batch.
-    input_length: encoder positions, 0 without an encoder.
-    target_length: decoder positions.
-    mesh: axis -> size.
-    remat_policy: of the network's configuration.
-    num_microbatches: parts of a batch in memory one at a time.
-    activation_bytes: of one number of the activations.
-    parameters_are_sharded: whether parameters are also split over `data`.
-    activations_are_2d: whether the embed axis of activations is split over
-      `model`.
-    attention_is_fused: no array of [batch, heads, queries, keys] in memory.
-    attention_features: that fused kernels add to each head.
-    dropout: whether there is any.
-    scan_layers: layers are one loop.
-  """
-
-  model: formulas.ModelShape
-  batch: int
-  input_length: int
-  target_length: int
-  mesh: Mapping[str, int]
-  remat_policy: str = 'none'
-  num_microbatches: int = 1
-  activation_bytes: int = 2
-  parameters_are_sharded: bool = False
-  activations_are_2d: bool = False
-  attention_is_fused: bool = False
-  attention_features: int = 0
-  dropout: bool = False
-  scan_layers: bool = True
-
-  def axis(self, name: str) -> int:
-    """Size of a mesh axis; 1 where there is none."""
-    return self.mesh.get(name, 1)
-
-  @property
-  def rows(self) -> float:
-    """Rows of a microbatch on one device."""
-    ways = self.axis('replica') * self.axis('data') * self.axis('expert')
-    return max(1.0, self.batch / ways / self.num_microbatches)
-
-  @property
-  def heads(self) -> float:
-    """Heads of one device; they stay whole where they do not divide."""
-    ways = self.axis('model')
-    whole = self.model.num_heads
-    return whole / ways if whole % ways == 0 else whole
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,25 +43,38 @@ class Estimate:
 
 
 def estimate(
-    step: StepShape, *, state_bytes: float, gradient_bytes: float
+    step: step_shape.StepShape, *, state_bytes: float, gradient_bytes: float
 ) -> Estimate:
-  """Returns the bytes of one device.
+  """Returns the bytes of one device, at that moment of a step that takes most.
+
+  State and gradients are there all the time: compilers make room for the
+  gradients of all layers before the first. Beside them stand
+
+  - at the loss: what all layers kept, and `_loss_bytes`;
+  - in the decoder's backward pass: the same, with a layer's work in place of
+    the loss;
+  - in the encoder's: what its own layers kept, and a layer's work;
+  - after it: the token tables' gradients, see `_table_gradients`.
 
   Args:
     step: what is trained.
     state_bytes: of parameters and optimizer state on a device.
     gradient_bytes: of the gradients on a device.
   """
-  encoder = _Layer(step, is_decoder=False)
-  decoder = _Layer(step, is_decoder=True)
+  encoder = layer_memory.Layer(step, is_decoder=False)
+  decoder = layer_memory.Layer(step, is_decoder=True)
   shape = step.model
-  kept = (
-      shape.num_encoder_layers * encoder.kept()
-      + shape.num_decoder_layers * decoder.kept()
-  )
-  layers = [decoder] + [encoder] * bool(shape.num_encoder_layers)
-  of_layers = max(layer.working() for layer in layers)
-  working = max(_loss_bytes(step), of_layers + _table_gradient_bytes(step))
+  of_encoder = shape.num_encoder_layers * encoder.kept()
+  of_both = of_encoder + shape.num_decoder_layers * decoder.kept()
+  scores = _table_gradients(step, 1)
+  moments = [
+      (of_both, _loss_bytes(step)),
+      (of_both, decoder.working() + scores),
+      (0.0, _table_gradients(step, _num_table_gradients(step))),
+  ]
+  if shape.num_encoder_layers:
+    moments.append((of_encoder, encoder.working() + scores))
+  kept, working = max(moments, key=sum)
   return Estimate(
       state=state_bytes,
       gradients=gradient_bytes * _copies(step),
@@ -124,179 +83,60 @@ def estimate(
   )
 
 
-def _copies(step: StepShape) -> float:
-  """How often gradients count: stacks of layers are cast as a whole.
+def _copies(step: step_shape.StepShape) -> float:
+  """How often the bytes of the gradients count.
 
-  Beside the float32 gradients stand the parameters and the gradients in the
-  type of the activations, where that is another one.
+  Parameters have the axis of layers second, as T5X's; a loop over layers reads
+  them from copies that have it first, in float32, which stay until the update.
+  The sum over microbatches stands beside the gradients of one.
   """
-  if not step.scan_layers or step.activation_bytes == _FLOAT32:
-    return 1.0
-  return 1.0 + 2 * step.activation_bytes / _FLOAT32
+  return 1.0 + step.scan_layers + (step.num_microbatches > 1)
 
 
-class _Layer:
-  """Bytes of one layer's arrays on one device."""
-
-  def __init__(self, step: StepShape, *, is_decoder: bool):
-    """Counts its arrays."""
-    self._step = step
-    shape = step.model
-    length = step.target_length if is_decoder else step.input_length
-    split = step.axis('sequence')
-    self._has_cross = is_decoder and shape.num_encoder_layers > 0
-    self._tokens = step.rows * length / split
-    self._keys = step.rows * step.input_length  # of attention to the encoder
-    self._pairs = step.rows * step.heads * length / split * length
-    self._cross_pairs = (
-        step.rows * step.heads * length / split * step.input_length
-        if self._has_cross else 0
-    )
-    model = step.axis('model')
-    self._wide = shape.emb_dim / (model if step.activations_are_2d else 1)
-    self._embed = shape.emb_dim
-    self._joined = step.heads * shape.head_dim
-    self._mlp = shape.mlp_dim / (model if shape.mlp_dim % model == 0 else 1)
-
-  def _products(self) -> float:
-    """Numbers that products with parameters give."""
-    shape = self._step.model
-    kv = self._joined * (shape.num_kv_heads or shape.num_heads)
-    kv /= shape.num_heads
-    attention = self._tokens * (self._joined + 2 * kv + self._wide)
-    if self._has_cross:
-      attention += self._tokens * (self._joined + self._wide)
-      attention += self._keys * 2 * kv
-    mlp = self._tokens * (shape.num_mlp_branches * self._mlp + self._wide)
-    return attention + mlp
-
-  def _pairs_in_memory(self) -> float:
-    fused = self._step.attention_is_fused
-    return 0 if fused else self._pairs + self._cross_pairs
-
-  def _everything(self) -> float:
-    """Bytes of all arrays that a backward pass without remat reads."""
-    width = self._step.activation_bytes
-    blocks = 2 + self._has_cross
-    normed = blocks * self._tokens * self._wide
-    averaged = (1 + self._has_cross) * self._tokens * self._joined
-    gated = self._tokens * self._mlp
-    numbers = self._products() + normed + averaged + gated
-    numbers += self._of_fused_kernels() + self._pairs_in_memory()
-    total = width * numbers
-    if self._step.dropout:
-      total += _MASK * blocks * self._tokens * self._wide
-    return total
-
-  def gathered_key_bytes(self) -> float:
-    """Bytes of keys and values that attention takes in from other pieces."""
-    if self._step.axis('sequence') == 1:
-      return 0.0
-    return self._step.activation_bytes * self._gathered_keys()
-
-  def _of_fused_kernels(self) -> float:
-    """Numbers that fused kernels keep beside queries, keys and values.
-
-    Their outputs, and all of it padded by what they add to each head.
-    """
-    if not self._step.attention_is_fused:
-      return 0.0
-    shape = self._step.model
-    kv = self._joined * (shape.num_kv_heads or shape.num_heads)
-    kv /= shape.num_heads
-    averaged = (1 + self._has_cross) * self._tokens * self._joined
-    keys = 2 * kv * (self._tokens + self._has_cross * self._keys)
-    padding = self._step.attention_features / shape.head_dim
-    return averaged + padding * (2 * averaged + keys)
-
-  def _of_norms(self) -> float:
-    """Bytes that norms keep: their inputs and outputs, in float32."""
-    if self._step.activation_bytes == _FLOAT32:
-      return 0.0
-    blocks = 2 + self._has_cross
-    return 2 * _FLOAT32 * blocks * self._tokens * self._wide
-
-  def all_arrays(self) -> float:
-    """Bytes of all arrays that a forward pass makes."""
-    return self._everything()
-
-  def kept(self) -> float:
-    """What stays in memory from the forward to the backward pass."""
-    width = self._step.activation_bytes
-    inputs = width * self._tokens * self._wide
-    policy = self._step.remat_policy
-    if policy == 'full':
-      return inputs
-    if policy == 'minimal':
-      return inputs + width * self._products()
-    return inputs + self._everything() + self._of_norms()
-
-  def working(self) -> float:
-    """The most that is alive while its gradient is made."""
-    width = self._step.activation_bytes
-    policy = self._step.remat_policy
-    recomputed = 0.0 if policy == 'none' else self._everything()
-    if policy == 'minimal':
-      recomputed -= width * self._products()
-    # Where rows are cut into pieces, keys and values are gathered whole.
-    recomputed += self.gathered_key_bytes()
-    # A softmax and its gradient are float32; the compilers need one at a time.
-    pairs = max(self._pairs, self._cross_pairs)
-    softmax = 0 if self._step.attention_is_fused else _FLOAT32 * pairs
-    gradients = width * max(
-        self._tokens * 3 * self._joined,
-        self._tokens * self._step.model.num_mlp_branches * self._mlp,
-    )
-    return recomputed + softmax + gradients + self._gathered()
-
-  def _gathered_keys(self) -> float:
-    """Numbers of all keys and values of its rows."""
-    shape = self._step.model
-    share = (shape.num_kv_heads or shape.num_heads) / shape.num_heads
-    whole = self._tokens * self._step.axis('sequence')
-    return 2 * whole * self._joined * share
-
-  def _gathered(self) -> float:
-    """A layer's parameters whole over `data`, and their gradients likewise."""
-    shape, step = self._step.model, self._step
-    if not step.parameters_are_sharded or step.axis('data') == 1:
-      return 0.0
-    shared = shape.joined_shared_kv
-    attention = 2 * shape.emb_dim * (shape.joined_kv + shared)
-    mlp = (shape.num_mlp_branches + 1) * shape.emb_dim * shape.mlp_dim
-    total = (1 + self._has_cross) * attention + mlp
-    return 2 * step.activation_bytes * total / step.axis('model')
-
-
-def _loss_bytes(step: StepShape) -> float:
-  """Logits, their softmax and gradient, and the table that gives them."""
-  shape = step.model
-  model = step.axis('model')
-  vocab = shape.vocab_size / (model if shape.vocab_size % model == 0 else 1)
+def _loss_bytes(step: step_shape.StepShape) -> float:
+  """Logits and their gradient, and the table that gives them, in float32."""
   tokens = step.rows * step.target_length / step.axis('sequence')
-  scores = tokens * vocab * (2 * _FLOAT32 + step.activation_bytes)
-  table = vocab * shape.emb_dim
-  gathers = step.parameters_are_sharded and step.axis('data') > 1
-  return scores + (step.activation_bytes * table if gathers else 0.0)
+  table = _table_bytes(step) if step.gathers_parameters else 0.0
+  return 2 * _FLOAT32 * tokens * _vocab(step) + table
 
 
-def _table_gradient_bytes(step: StepShape) -> float:
-  """The embedding's gradient, whole over `data` before it is scattered.
+def _vocab(step: step_shape.StepShape) -> float:
+  """Tokens of one device."""
+  vocab, model = step.model.vocab_size, step.axis('model')
+  return vocab / (model if vocab % model == 0 else 1)
 
-  It is being summed while the layers' gradients are made.
+
+def _table_bytes(step: step_shape.StepShape) -> float:
+  """The table of tokens in float32, whole over `data`."""
+  return _FLOAT32 * _vocab(step) * step.model.emb_dim
+
+
+def _table_gradients(step: step_shape.StepShape, count: int) -> float:
+  """So many tables, whole over `data`, less what the gradients have of them.
+
+  Where parameters are not sharded, these have them whole.
   """
-  if not step.parameters_are_sharded or step.axis('data') == 1:
-    return 0.0
-  return _FLOAT32 * step.model.vocab_size * step.model.emb_dim / (
-      step.axis('model')
-  )
+  ways = step.axis('data') if step.parameters_are_sharded else 1
+  counted = min(count, 1 if step.model.logits_via_embedding else 2)
+  return _table_bytes(step) * (count - counted / ways)
 
 
-def activation_bytes(step: StepShape) -> float:
+def _num_table_gradients(step: step_shape.StepShape) -> int:
+  """How many there are before they are scattered, which is late.
+
+  One of the scores, one of each lookup, and the sum of those of one table.
+  """
+  shape = step.model
+  lookups = 1 + bool(shape.num_encoder_layers)
+  has_sum = lookups + shape.logits_via_embedding > 1
+  return 1 + lookups + has_sum
+
+
+def activation_bytes(step: step_shape.StepShape) -> float:
   """Bytes that a microbatch's forward pass writes on a device, kept or not."""
   shape = step.model
-  encoder = _Layer(step, is_decoder=False).all_arrays()
-  decoder = _Layer(step, is_decoder=True).all_arrays()
+  encoder = layer_memory.Layer(step, is_decoder=False).all_arrays()
+  decoder = layer_memory.Layer(step, is_decoder=True).all_arrays()
   scores = step.rows * step.target_length * shape.vocab_size
   scores *= step.activation_bytes / step.axis('model') / step.axis('sequence')
   return (
@@ -306,11 +146,11 @@ def activation_bytes(step: StepShape) -> float:
   )
 
 
-def gathered_key_bytes(step: StepShape) -> float:
+def gathered_key_bytes(step: step_shape.StepShape) -> float:
   """Bytes of all layers' keys and values, gathered over `sequence` once."""
   shape = step.model
-  encoder = _Layer(step, is_decoder=False).gathered_key_bytes()
-  decoder = _Layer(step, is_decoder=True).gathered_key_bytes()
+  encoder = layer_memory.Layer(step, is_decoder=False).gathered_key_bytes()
+  decoder = layer_memory.Layer(step, is_decoder=True).gathered_key_bytes()
   has_cross = bool(shape.num_encoder_layers)
   return (
       shape.num_encoder_layers * encoder
@@ -318,7 +158,7 @@ def gathered_key_bytes(step: StepShape) -> float:
   )
 
 
-def step_flops(step: StepShape) -> float:
+def step_flops(step: step_shape.StepShape) -> float:
   """Operations that all devices do in a step, recomputation included.
 
   Full remat does the forward pass twice; minimal only attention's products of
@@ -337,7 +177,51 @@ def step_flops(step: StepShape) -> float:
   return model
 
 
-def _attention_flops(step: StepShape) -> float:
+def quantized_flops(step: step_shape.StepShape) -> float:
+  """Operations of a step that are products of 8-bit numbers.
+
+  Those of dense layers but the scores: forward and for the inputs' gradient,
+  and with 'fp8' for the kernel's; under full remat once more.
+  """
+  if step.quantization is None:
+    return 0.0
+  shape = step.model
+  forward = formulas.forward_flops(
+      shape,
+      batch=step.batch,
+      input_length=step.input_length,
+      target_length=step.target_length,
+  )
+  scores = 2.0 * step.batch * step.target_length
+  scores *= shape.emb_dim * shape.vocab_size
+  products = 3 if step.quantization == 'fp8' else 2
+  products += step.remat_policy == 'full'
+  return products * (forward - scores - _attention_flops(step))
+
+
+def quantized_bytes(step: step_shape.StepShape) -> float:
+  """Bytes of the operands that a microbatch makes 8-bit on a device.
+
+  Inputs once, under full remat twice; gradients of outputs once, with 'fp8'
+  twice, as they are scaled along another axis for the kernel's gradient.
+  """
+  if step.quantization is None:
+    return 0.0
+  shape = step.model
+  encoder = layer_memory.Layer(step, is_decoder=False)
+  decoder = layer_memory.Layer(step, is_decoder=True)
+  inputs = 1 + (step.remat_policy == 'full')
+  outputs = 2 if step.quantization == 'fp8' else 1
+  return sum(
+      count * (inputs * layer.inputs() + outputs * layer.outputs())
+      for count, layer in (
+          (shape.num_encoder_layers, encoder),
+          (shape.num_decoder_layers, decoder),
+      )
+  )
+
+
+def _attention_flops(step: step_shape.StepShape) -> float:
   shape = step.model
   joined = shape.joined_kv
   encoder = 4.0 * step.batch * step.input_length**2 * joined

@@ -52,7 +52,9 @@ def define_flags() -> None:
       'confirm', 2, 'How many of the best the real compiler confirms; 0: none.'
   )
   flags.DEFINE_list(
-      'dtypes', None, "Types of activations to try; else the recipe's own."
+      'dtypes', None, "Precisions to try: types of activations, such as "
+      "bfloat16; 'fp8' or 'int8' (bfloat16 whose dense layers multiply such "
+      "numbers). Else the recipe's own."
   )
   flags.DEFINE_float(
       'price_per_device_hour', None, 'For the money; in any currency.'
@@ -99,12 +101,11 @@ def _check_flags() -> None:
         f'--confirm={values.confirm}: expected how many to compile, at least '
         '0. Give --confirm=2.'
     )
-  known = topology.chip.peak_flops_per_second
-  for dtype in values.dtypes or ():
-    if dtype not in search.ACTIVATION_BYTES or dtype not in known:
+  known = search.precisions_on(topology.chip)
+  for precision in values.dtypes or ():
+    if precision not in known:
       raise ValueError(
-          f'--dtypes names {dtype!r}.\nExpected one of '
-          f'{sorted(set(search.ACTIVATION_BYTES) & set(known))} on '
+          f'--dtypes names {precision!r}.\nExpected one of {known} on '
           f'{topology.chip.name}.\nGive for example --dtypes=bfloat16.'
       )
 
@@ -167,7 +168,9 @@ def _tell(
           search.Split(**each['split']): each['bytes']
           for each in described['splits']
       },
-      dtypes=values.dtypes or [search.dtype_of(facts)],
+      precisions=(
+          values.dtypes or [search.precision_of(facts, topology.chip)]
+      ),
   )
   if not found:
     print(_no_split(facts, topology), file=sys.stderr)  # noqa: T201 -- the product
@@ -330,7 +333,9 @@ def _shown(
   """
   shown, seen = [], set()
   for index, candidate in enumerate(found):
-    kind = (candidate.split, candidate.step.remat_policy, candidate.dtype)
+    kind = (
+        candidate.split, candidate.step.remat_policy, candidate.precision
+    )  # fmt: skip
     if index in confirmed or kind not in seen:
       shown.append(index)
     seen.add(kind)
@@ -353,7 +358,7 @@ def _row(candidate, confirmed, facts, topology, price) -> list[str]:
   row = [
       mesh or 'one device',
       f'{split.parameter_dims}D', f'{split.activation_dims}D',
-      step.remat_policy, str(step.num_microbatches), candidate.dtype,
+      step.remat_policy, str(step.num_microbatches), candidate.precision,
       'yes' if fits else 'no',
       f'{candidate.memory.peak / _GIB:.1f}', compiled,
       f'{time.best:.3g} to {time.worst:.3g}',

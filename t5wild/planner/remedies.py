@@ -12,6 +12,7 @@ from typing import Any
 
 from t5wild.planner import formulas
 from t5wild.planner import memory
+from t5wild.planner import step_shape
 
 _MICROBATCHES = (2, 4, 8, 16, 32, 64)
 _MODEL_AXES = (2, 4, 8)
@@ -32,7 +33,7 @@ class Remedy:
   fits: bool
 
 
-def step_shape_of(facts: Mapping[str, Any]) -> memory.StepShape | None:
+def step_shape_of(facts: Mapping[str, Any]) -> step_shape.StepShape | None:
   """The step that `worker.describe` tells of; None for foreign networks."""
   if not facts.get('shape'):
     return None
@@ -42,7 +43,7 @@ def step_shape_of(facts: Mapping[str, Any]) -> memory.StepShape | None:
   width = 2 if '16' in facts['dtype'] else 4
   mesh = facts['mesh']
   whole = 4 * facts['num_parameters']
-  return memory.StepShape(
+  return step_shape.StepShape(
       model=formulas.ModelShape(**facts['shape']),
       batch=rows,
       input_length=batch.get('encoder_input_tokens', (0, 0))[1],
@@ -53,6 +54,7 @@ def step_shape_of(facts: Mapping[str, Any]) -> memory.StepShape | None:
       activation_bytes=width,
       attention_is_fused=facts.get('attention_features') is not None,
       attention_features=facts.get('attention_features') or 0,
+      quantization=facts.get('quantization'),
       # By what they take: rules may be a user's own.
       parameters_are_sharded=(
           mesh['data'] > 1
@@ -87,8 +89,8 @@ def find(
 
 
 def _estimate(
-    changed: memory.StepShape,
-    given: memory.StepShape,
+    changed: step_shape.StepShape,
+    given: step_shape.StepShape,
     sizes: Mapping[str, int],
 ) -> float:
   """Peak bytes where the state is split more or less than it is given."""
@@ -100,15 +102,15 @@ def _estimate(
   ).peak
 
 
-def _ways(step: memory.StepShape) -> int:
+def _ways(step: step_shape.StepShape) -> int:
   """In how many parts the parameters lie."""
   data = step.axis('data') if step.parameters_are_sharded else 1
   return data * step.axis('model')
 
 
 def _changes(
-    step: memory.StepShape,
-) -> Iterator[tuple[str, memory.StepShape]]:
+    step: step_shape.StepShape,
+) -> Iterator[tuple[str, step_shape.StepShape]]:
   for policy in _more_thorough(step.remat_policy):
     yield (
         f"remat_policy = '{policy}'",
@@ -136,8 +138,8 @@ def _more_thorough(policy: str) -> Sequence[str]:
 
 
 def _meshes(
-    step: memory.StepShape,
-) -> Iterator[tuple[str, memory.StepShape]]:
+    step: step_shape.StepShape,
+) -> Iterator[tuple[str, step_shape.StepShape]]:
   devices = memory.pieces_of(step.mesh)
   for model in _MODEL_AXES:
     if model == step.axis('model') or devices % model:

@@ -4,7 +4,8 @@
 
 Cells that `t5wild precompile --topology=... --output_dir=...` has written are
 compiled. All others follow by arithmetic from a compiled cell of their model:
-the same rows on each device, fully sharded over `data`.
+the same rows on each device, fully sharded over `data`, or over replicas of as
+many devices as divide the embed axis.
 """
 
 from collections.abc import Mapping, Sequence
@@ -111,15 +112,17 @@ def _read(path: pathlib.Path) -> Any:
 
 
 def moved(facts: Mapping[str, Any], num_devices: int) -> dict[str, Any]:
-  """A recipe's facts on another number of devices, all of them `data`.
+  """A recipe's facts on another number of devices, sharded over all of them.
 
-  Where these do not divide the embed axis, parameters stay whole.
+  Where these do not divide the embed axis, over as many as do, and replicas.
   """
   before = facts['mesh']['data'] * facts['mesh']['replica']
-  share = _ways(facts, before) / _ways(facts, num_devices)
+  data = _ways(facts, num_devices)
+  share = _ways(facts, facts['mesh']['data']) / data
   return {
       **facts,
-      'mesh': dict.fromkeys(facts['mesh'], 1) | {'data': num_devices},
+      'mesh': dict.fromkeys(facts['mesh'], 1)
+      | {'data': data, 'replica': num_devices // data},
       'batch': {
           name: [rows * num_devices // before, *rest]
           for name, (rows, *rest) in facts['batch'].items()
@@ -132,8 +135,13 @@ def moved(facts: Mapping[str, Any], num_devices: int) -> dict[str, Any]:
 
 
 def _ways(facts: Mapping[str, Any], devices: int) -> int:
-  """In how many parts the parameters lie."""
-  return devices if facts['shape']['emb_dim'] % devices == 0 else 1
+  """Over how many of the devices parameters can be split."""
+  embed = facts['shape']['emb_dim']
+  return max(
+      n
+      for n in range(1, devices + 1)
+      if devices % n == 0 and embed % n == 0
+  )
 
 
 def markdown(found: Sequence[Cell]) -> str:

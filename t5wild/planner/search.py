@@ -8,8 +8,10 @@ import itertools
 import math
 from typing import Any
 
+from t5wild import hardware
 from t5wild.planner import memory
 from t5wild.planner import remedies
+from t5wild.planner import step_shape
 from t5wild.planner import timing
 from t5wild.planner import topologies
 
@@ -21,6 +23,7 @@ _MICROBATCHES = (1, 2, 4, 8, 16, 32)
 # How far predictions of memory were from the compilers' (docs/scale.md).
 MARGIN = 1.25
 ACTIVATION_BYTES = {'bfloat16': 2, 'float16': 2, 'float32': 4}
+_BESIDE_8_BITS = 'bfloat16'  # activations where dense layers are 8-bit
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,18 +63,23 @@ class Candidate:
   Attributes:
     split: over the machine.
     step: everything that the predictions follow from.
-    dtype: of the activations.
+    dtype: of the activations; what of them is 8-bit says `step`.
     memory: predicted bytes of a device.
     time: predicted seconds.
     fits: whether the memory suffices with `MARGIN` to spare.
   """
 
   split: Split
-  step: memory.StepShape
+  step: step_shape.StepShape
   dtype: str
   memory: memory.Estimate
   time: timing.StepTime
   fits: bool
+
+  @property
+  def precision(self) -> str:
+    """As `--dtypes` names it."""
+    return self.step.quantization or self.dtype
 
   @property
   def typical_seconds(self) -> float:
@@ -143,7 +151,7 @@ def candidates(
     topology: topologies.Topology,
     *,
     sizes_of: Mapping[Split, Mapping[str, int]],
-    dtypes: Sequence[str],
+    precisions: Sequence[str],
 ) -> list[Candidate]:
   """Every way with its predictions, the fastest that fits first.
 
@@ -151,16 +159,16 @@ def candidates(
     facts: of the recipe.
     topology: the machine.
     sizes_of: split -> bytes of a device by kind, counted.
-    dtypes: types of the activations to try.
+    precisions: to try, see `precisions_on`.
   """
   given = remedies.step_shape_of(facts)
   found = [
-      _candidate(facts, topology, given, split, sizes, policy, parts, dtype)
+      _candidate(facts, topology, given, split, sizes, policy, parts, each)
       for split, sizes in sizes_of.items()
       for policy in memory.REMAT_POLICIES
       for parts in _MICROBATCHES
       if given.batch % (parts * split.replica * split.data) == 0
-      for dtype in dtypes
+      for each in precisions
   ]
   return sorted(found, key=_rank)
 
@@ -173,14 +181,17 @@ def _rank(candidate: Candidate) -> tuple[Any, ...]:
 
 
 def _candidate(
-    facts, topology, given, split, sizes, policy, parts, dtype
+    facts, topology, given, split, sizes, policy, parts, precision
 ) -> Candidate:
+  is_8_bit = precision in timing.TYPE_OF_PRODUCTS
+  dtype = _BESIDE_8_BITS if is_8_bit else precision
   step = dataclasses.replace(
       given,
       mesh=split.mesh,
       remat_policy=policy,
       num_microbatches=parts,
       activation_bytes=ACTIVATION_BYTES[dtype],
+      quantization=precision if is_8_bit else None,
       # No kernel is for float32.
       attention_is_fused=given.attention_is_fused and dtype != 'float32',
       parameters_are_sharded=split.parameter_dims == 2,
@@ -206,6 +217,21 @@ def _candidate(
       ),
       fits=needed.peak * MARGIN <= topology.chip.memory_bytes,
   )
+
+
+def precisions_on(chip: hardware.Chip) -> list[str]:
+  """What a chip has products of: types of activations, 'fp8' and 'int8'."""
+  known = chip.peak_flops_per_second
+  low = timing.TYPE_OF_PRODUCTS
+  return sorted(set(ACTIVATION_BYTES) & set(known)) + [
+      name for name, dtype in low.items() if dtype in known
+  ]
+
+
+def precision_of(facts: Mapping[str, Any], chip: hardware.Chip) -> str:
+  """The recipe's own; where a chip has no such products, its activations'."""
+  own = facts.get('quantization')
+  return own if own in precisions_on(chip) else dtype_of(facts)
 
 
 def dtype_of(facts: Mapping[str, Any]) -> str:
@@ -243,5 +269,6 @@ def gin_text(candidate: Candidate, *, config: str, head: str) -> str:
       f'trainer.Trainer.num_microbatches = {parts if parts > 1 else None}',
       f'{module}.{config}.remat_policy = {candidate.step.remat_policy!r}',
       f'{module}.{config}.dtype = {candidate.dtype!r}',
+      f'{module}.{config}.quantization = {candidate.step.quantization!r}',
       '',
   ])

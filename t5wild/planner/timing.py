@@ -11,6 +11,9 @@ holds it against published runs.
   sheet's figure; small or awkward ones to less. TPUs: 0.6 to 0.85.
 - All else reads and writes memory at `MEMORY_SHARE` of its bandwidth: each
   array that the backward pass reads, `PASSES` times, and the optimizer's state.
+- Products of 8-bit numbers run at the same share of their own peak, beside
+  those that stay as they are; their operands are made 8-bit in
+  `QUANTIZING_PASSES`, and parameters are gathered so.
 - Collectives run at `LINK_SHARE` of a link's speed, rings of n moving (n-1)/n
   of the bytes, an all-reduce twice that. A group that has k devices in each
   host uses k ports of it at once (NCCL's rings do).
@@ -27,6 +30,7 @@ import dataclasses
 from t5wild import hardware
 from t5wild.planner import formulas
 from t5wild.planner import memory
+from t5wild.planner import step_shape
 from t5wild.planner import topologies
 
 # Of each two the best case comes first.
@@ -36,6 +40,11 @@ PRODUCT_SHARE = {
 MEMORY_SHARE = (0.9, 0.6)
 LINK_SHARE = (0.85, 0.5)
 PASSES = (3, 6)  # write, read, and once more for the gradient; unfused: twice
+# Of an operand's 8-bit numbers: written by what makes them; or else their
+# 16-bit ones read for the largest, read again, and written.
+QUANTIZING_PASSES = (1, 5)
+# The name that the table of chips has for products of a quantization.
+TYPE_OF_PRODUCTS = {'fp8': 'float8', 'int8': 'int8'}
 _FLOAT32 = 4
 _LATENCY_SECONDS = (5e-6, 3e-5)  # of one collective
 
@@ -71,7 +80,7 @@ class StepTime:
 
 
 def estimate(
-    step: memory.StepShape,
+    step: step_shape.StepShape,
     topology: topologies.Topology,
     *,
     dtype: str,
@@ -88,8 +97,7 @@ def estimate(
     state_bytes: of parameters and optimizer state on one device.
   """
   chip = topology.chip
-  flops = memory.step_flops(step) / topology.num_devices
-  seconds = flops / chip.peak(dtype)
+  seconds = _product_seconds(step, topology, dtype)
   shares = PRODUCT_SHARE[topology.platform]
   moved = _memory_traffic(step, state_bytes)
   hideable, exposed = _collectives(step, topology, num_parameters)
@@ -104,20 +112,41 @@ def estimate(
   )
 
 
+def _product_seconds(
+    step: step_shape.StepShape, topology: topologies.Topology, dtype: str
+) -> float:
+  """Seconds of all matrix products at the chip's peak.
+
+  Where a chip has none of 8-bit numbers, they take as long as the others.
+  """
+  chip, peak = topology.chip, topology.chip.peak(dtype)
+  low = memory.quantized_flops(step)
+  low_peak = chip.peak_flops_per_second.get(
+      TYPE_OF_PRODUCTS.get(step.quantization), peak
+  )
+  seconds = low / low_peak + (memory.step_flops(step) - low) / peak
+  return seconds / topology.num_devices
+
+
 def _memory_traffic(
-    step: memory.StepShape, state_bytes: float
+    step: step_shape.StepShape, state_bytes: float
 ) -> tuple[float, float]:
   """Bytes of a device that a step moves through its memory, (best, worst)."""
   activations = step.num_microbatches * memory.activation_bytes(step)
+  operands = step.num_microbatches * memory.quantized_bytes(step)
   optimizer = 3 * state_bytes  # read, written, and gradients read
-  return tuple(passes * activations + optimizer for passes in PASSES)
+  return tuple(
+      passes * activations + more * operands + optimizer
+      for passes, more in zip(PASSES, QUANTIZING_PASSES, strict=True)
+  )
 
 
 def _collectives(
-    step: memory.StepShape, topology: topologies.Topology, num_parameters: int
+    step: step_shape.StepShape,
+    topology: topologies.Topology,
+    num_parameters: int,
 ) -> tuple[tuple[float, float], tuple[float, float]]:
   """Seconds of what can be hidden, and of what is waited for."""
-  width = step.activation_bytes
   model, data = step.axis('model'), step.axis('data')
   replica, parts = step.axis('replica'), step.num_microbatches
   of_model = num_parameters / model
@@ -125,7 +154,8 @@ def _collectives(
   hideable = [0.0, 0.0]
   if step.parameters_are_sharded and data > 1:
     # Gathered for the forward and again for the backward pass, scattered once.
-    payload = parts * 3 * width * of_model
+    width = 2 * step.gathered_bytes + step.activation_bytes
+    payload = parts * width * of_model
     _add(hideable, payload, data, topology, stride=inner)
     of_model /= data
   elif data > 1:
@@ -151,7 +181,7 @@ def _collectives(
 def _add_sequence(
     hideable: list[float],
     exposed: list[float],
-    step: memory.StepShape,
+    step: step_shape.StepShape,
     topology: topologies.Topology,
     num_parameters: float,
 ) -> None:
@@ -167,7 +197,7 @@ def _add_sequence(
   _add(hideable, 2 * _FLOAT32 * num_parameters, size, topology, stride=stride)
 
 
-def _tensor_parallel(step: memory.StepShape) -> tuple[float, int]:
+def _tensor_parallel(step: step_shape.StepShape) -> tuple[float, int]:
   """Bytes that layers sum over the model axis, and how often."""
   shape = step.model
   passes = 3 if step.remat_policy == 'full' else 2
@@ -223,7 +253,7 @@ def _fast_speed(chip: hardware.Chip) -> float:
 
 
 def mfu(
-    step: memory.StepShape,
+    step: step_shape.StepShape,
     topology: topologies.Topology,
     *,
     dtype: str,
@@ -240,7 +270,7 @@ def mfu(
   return flops / (peak * seconds)
 
 
-def tokens_of_step(step: memory.StepShape) -> int:
+def tokens_of_step(step: step_shape.StepShape) -> int:
   """Positions of inputs and targets."""
   return step.batch * (step.input_length + step.target_length)
 

@@ -181,6 +181,7 @@ def describe(
       'model_dir': recipe.model_dir,
       'total_steps': recipe.total_steps,
       'dtype': str(getattr(config, 'dtype', '')),
+      'quantization': getattr(config, 'quantization', None),
       'remat_policy': getattr(config, 'remat_policy', None),
       'scan_layers': getattr(config, 'scan_layers', None),
       'model_flops': None,

@@ -14,10 +14,12 @@ from t5wild import partitioning
 from t5wild.networks import transformer
 from t5wild.planner import compile as compile_lib
 from t5wild.planner import environment
+from t5wild.planner import formulas
 from t5wild.planner import memory
 from t5wild.planner import plan
 from t5wild.planner import remedies
 from t5wild.planner import search
+from t5wild.planner import step_shape
 from t5wild.planner import timing
 from t5wild.planner import topologies
 
@@ -46,14 +48,14 @@ def _sizes(split):
   }
 
 
-def _found(topology=_POD, dtypes=('bfloat16',), **changes):
+def _found(topology=_POD, precisions=('bfloat16',), **changes):
   facts = {**_FACTS, **changes}
   splits = search.splits(topology, num_heads=64, batch=2048)
   return search.candidates(
       facts,
       topology,
       sizes_of={split: _sizes(split) for split in splits},
-      dtypes=dtypes,
+      precisions=precisions,
   )
 
 
@@ -167,6 +169,56 @@ def test_an_axis_that_leaves_its_host_has_the_ports_of_its_members():
   assert speed(_POD, size=8, stride=8) == 50e9
 
 
+def test_8_bit_products_are_those_of_dense_layers_but_the_scores():
+  shape = formulas.ModelShape(
+      num_encoder_layers=0, num_decoder_layers=3, emb_dim=8, mlp_dim=32,
+      num_heads=2, head_dim=4, vocab_size=100,
+  )  # fmt: skip
+  step = step_shape.StepShape(
+      model=shape, batch=5, input_length=0, target_length=7, mesh={'data': 1},
+      quantization='fp8',
+  )  # fmt: skip
+  # Queries, keys, values and outputs; two inputs of the MLP and its output.
+  forward = 3 * 2 * 5 * 7 * (4 * 8 * 8 + 3 * 8 * 32)
+  assert memory.quantized_flops(step) == 3 * forward
+  for changes, products in (
+      ({'quantization': None}, 0),
+      ({'quantization': 'int8'}, 2),  # the kernel's gradient is not
+      ({'remat_policy': 'full'}, 4),
+      ({'remat_policy': 'minimal'}, 3),
+  ):
+    changed = dataclasses.replace(step, **changes)
+    assert memory.quantized_flops(changed) == products * forward
+
+
+def test_fp8_halves_what_is_gathered_and_most_of_the_products_seconds():
+  plain, fp8 = (
+      next(
+          c for c in _found(precisions=('bfloat16', 'fp8'))
+          if (c.split.data, c.split.parameter_dims) == (64, 2)
+          and (c.step.remat_policy, c.step.num_microbatches) == ('full', 1)
+          and c.precision == precision
+      )
+      for precision in ('bfloat16', 'fp8')
+  )
+  # Two gathers of half the bytes, and gradients as they were.
+  assert fp8.time.hideable[1] == pytest.approx(
+      2 / 3 * plain.time.hideable[1], rel=0.01
+  )
+  saved = fp8.time.products[0] / plain.time.products[0]
+  assert 0.5 < saved < 0.6
+  assert fp8.time.rest[0] > plain.time.rest[0]
+  assert fp8.memory.working < plain.memory.working
+  assert fp8.dtype == 'bfloat16'
+
+
+def test_a_recipe_in_fp8_is_planned_in_fp8_where_the_chip_has_it():
+  facts = {'dtype': 'bfloat16', 'quantization': 'fp8'}
+  a100 = topologies.parse('a100:8').chip
+  assert search.precision_of(facts, _POD.chip) == 'fp8'
+  assert search.precision_of(facts, a100) == 'bfloat16'
+
+
 def test_mfu_is_one_where_a_step_takes_what_its_operations_take():
   step = remedies.step_shape_of(_FACTS)
   seconds = _FACTS['model_flops'] / (64 * _POD.chip.peak('bfloat16'))
@@ -203,7 +255,7 @@ def test_the_table_has_the_best_of_like_ways_and_the_compilers_word():
   too_large = plan.Confirmed(peak_bytes=99 * 2**30, seconds=1.0)
   shown = plan._shown(found, {1: too_large})
   kinds = [
-      (c.split, c.step.remat_policy, c.dtype)
+      (c.split, c.step.remat_policy, c.precision)
       for c in (found[i] for i in shown if i != 1)
   ]
   assert len(set(kinds)) == len(kinds)
@@ -214,7 +266,7 @@ def test_the_table_has_the_best_of_like_ways_and_the_compilers_word():
 
 def test_the_winner_is_a_gin_file_that_binds_what_was_chosen():
   candidate = dataclasses.replace(
-      _found()[0], split=search.Split(
+      _found(precisions=('fp8',))[0], split=search.Split(
           replica=2, data=16, model=2, parameter_dims=2, activation_dims=1
       )
   )
@@ -227,8 +279,9 @@ def test_the_winner_is_a_gin_file_that_binds_what_was_chosen():
     assert bound(partitioning.PjitPartitioner)['mesh_shape'] == {
         'replica': 2, 'data': 16, 'model': 2
     }
-    policy = bound(transformer.T5Config)['remat_policy']
-    assert policy == candidate.step.remat_policy
+    config = bound(transformer.T5Config)
+    assert config['remat_policy'] == candidate.step.remat_policy
+    assert (config['dtype'], config['quantization']) == ('bfloat16', 'fp8')
   finally:
     gin.clear_config()
 
@@ -242,6 +295,7 @@ def test_the_winner_is_a_gin_file_that_binds_what_was_chosen():
         (('--devices=h100:8',), '--gin_file is missing'),
         (('--devices=h100:8', '--confirm=-1', *_RECIPE), '--confirm=-1'),
         (('--devices=v5e:8', '--dtypes=float8', *_RECIPE), "'float8'"),
+        (('--devices=a100:8', '--dtypes=fp8', *_RECIPE), "'fp8'"),
     ],
 )
 def test_bad_flags_are_refused_with_the_mend(flags, told, capsys):

@@ -18,7 +18,7 @@ from benchmarks import one_device
 from benchmarks import workload as workload_lib
 from t5wild import hardware
 from t5wild.planner import formulas
-from t5wild.planner import memory
+from t5wild.planner import step_shape
 from t5wild.planner import timing
 
 _W1 = dataclasses.replace(workload_lib.W1, dropout_rate=0.0)
@@ -106,7 +106,7 @@ def predict(
   shape = formulas.model_shape_of(workload.network)
   parameters = formulas.count_parameters(shape)
   return timing.estimate(
-      memory.StepShape(
+      step_shape.StepShape(
           model=shape, batch=workload.batch_size,
           input_length=workload.inputs, target_length=workload.targets,
           mesh={}, remat_policy=workload.remat_policy, activation_bytes=4,

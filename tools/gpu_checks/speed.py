@@ -30,6 +30,7 @@ from t5wild.partitioning import partitioner as partitioner_lib
 from t5wild.planner import attention as attention_planner
 from t5wild.planner import formulas
 from t5wild.planner import memory
+from t5wild.planner import step_shape
 from t5wild.planner import timing
 from t5wild.trainer import initializer
 from t5wild.trainer import model_info
@@ -87,17 +88,19 @@ class Case:
   rows: int
 
   @property
-  def step(self) -> memory.StepShape:
+  def step(self) -> step_shape.StepShape:
     """As the planner takes it."""
     config = self.config
-    return memory.StepShape(
+    features = attention_planner.fused_features(
+        config, self.shapes, jax.default_backend()
+    )
+    return step_shape.StepShape(
         model=formulas.model_shape_of(config), batch=self.rows,
         input_length=self.inputs, target_length=self.targets, mesh={},
         remat_policy=config.remat_policy, scan_layers=config.scan_layers,
         activation_bytes=jnp.dtype(config.dtype).itemsize,
-        attention_is_fused=attention_planner.fused_features(
-            config, self.shapes, jax.default_backend()
-        ) is not None,
+        attention_is_fused=features is not None,
+        attention_features=features or 0, quantization=config.quantization,
     )  # fmt: skip
 
   @property
@@ -167,10 +170,7 @@ def predicted_bytes(case: Case) -> float:
 
 
 def predicted_seconds(case: Case) -> timing.StepTime | None:
-  """A step's range by the planner's arithmetic; None: the chip has no row.
-
-  With FP8 as if all products were of it: attention's and the scores' are not.
-  """
+  """A step's range by the planner's arithmetic; None: the chip has no row."""
   device = jax.devices()[0]
   chip = hardware.chip_of(device.device_kind)
   if chip is None:
@@ -178,7 +178,7 @@ def predicted_seconds(case: Case) -> timing.StepTime | None:
   parameters = formulas.count_parameters(case.step.model)
   return timing.estimate(
       case.step, one_device.OneDevice(chip=chip, platform=device.platform),
-      dtype='float8' if case.config.quantization == 'fp8' else 'bfloat16',
+      dtype='bfloat16',
       num_parameters=parameters, state_bytes=4 * parameters,
   )  # fmt: skip
 
