@@ -4,7 +4,8 @@
 
 Every so many batches it keeps a snapshot of the tf.data iterator. A saved
 position is the newest snapshot and the number of batches since; on the way
-back those few are read again, and the last one's checksum must agree.
+back those few are read again, and the last one's checksum must agree. Where all
+are read again, the first one's must too: other data are told at once.
 TensorFlow is imported when a reader is made.
 """
 
@@ -85,6 +86,7 @@ class LiveReader:
     self._iterator = pipelines.PipelineIterator(self._dataset)
     self._num_batches = 0
     self._checksum = 0
+    self._first_checksum: int | None = None
     self._snapshot = b''
     self._snapshot_batches = 0
     if self._snapshot_period is not None:
@@ -152,6 +154,8 @@ class LiveReader:
       _check_not_empty(batch, source=self._source)
     self._num_batches += 1
     self._checksum = reader_protocol.checksum(batch)
+    if self._num_batches == 1:
+      self._first_checksum = self._checksum
     return batch
 
   def _own_rows(self, batch: reader_protocol.Batch) -> reader_protocol.Batch:
@@ -190,8 +194,10 @@ class LiveReader:
     with self._lock:
       return {
           'kind': 'live',
+          'source': self._source,
           'batches': self._num_batches,
           'checksum': self._checksum,
+          'first_checksum': self._first_checksum,
           'seed': self._seed,
           'shard_by': self._share.by,
           'num_shards': self._share.num_shards,
@@ -213,6 +219,8 @@ class LiveReader:
         self._seed = state['seed']
         self.promise = self._make_promise()
         self._start()
+      if state.get('source', self._source) != self._source:
+        self._look_at_first_batch(state)
       self._restore_snapshot(state)
       self._read_again(state)
 
@@ -236,6 +244,24 @@ class LiveReader:
           'data state.'
       )
 
+  def _look_at_first_batch(self, state: Mapping[str, Any]) -> None:
+    """Refuses another task's data before its snapshot is tried.
+
+    A task of another name may well be the same data.
+    """
+    if state['batches']:
+      self._check_first_batch(self._read(), state)
+      self._start()
+
+  def _check_first_batch(
+      self, batch: reader_protocol.Batch, state: Mapping[str, Any]
+  ) -> None:
+    expected = state.get('first_checksum')  # older checkpoints have none
+    if expected is not None and self._on_changed_data == 'fail':
+      reader_protocol.check_same_batch(
+          batch, expected=expected, index=0, source=self._source
+      )
+
   def _restore_snapshot(self, state: Mapping[str, Any]) -> None:
     if not state['snapshot']:
       return
@@ -252,6 +278,7 @@ class LiveReader:
       self._start()
       return
     self._num_batches = state['snapshot_batches']
+    self._first_checksum = state.get('first_checksum')
     self._snapshot = state['snapshot']
     self._snapshot_batches = state['snapshot_batches']
 
@@ -259,6 +286,8 @@ class LiveReader:
     batch = None
     while self._num_batches < state['batches']:
       batch = self._read()
+      if self._num_batches == 1:
+        self._check_first_batch(batch, state)
     reader_protocol.check_last_batch(
         batch,
         state=state,

@@ -81,7 +81,8 @@ def check_same_batch(
       f'  checksum now:   {found:#010x}\n'
       'Expected the same files, task, lengths and library versions as when the '
       'checkpoint was written. Restore what has changed (of local '
-      'text: TEXT, which is --text of quickstart), or start the data '
+      'text: TEXT, which is --text of quickstart), train on other data in '
+      'another MODEL_DIR (quickstart: --model_dir), or start the data '
       'afresh: data.DatasetConfig.on_changed_data = "continue".'
   )
 

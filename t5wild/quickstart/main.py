@@ -3,9 +3,13 @@
 """`t5wild quickstart`: fills in the macros of a recipe and runs it."""
 
 import argparse
+import ast
 from collections.abc import Sequence
+import difflib
 import glob
 import os
+import pathlib
+import re
 import shlex
 import time
 
@@ -19,6 +23,8 @@ DEFAULT_MODEL_DIR = 't5wild_quickstart'
 DEFAULT_STEPS = 3600
 MAX_LOSS_FRACTION = 0.75
 MIN_EXACT_FACTOR = 2.0
+_STANDARD_TEXT = "the Python standard library's sources"
+_OPTIONS = ('text', 'model_dir', 'steps')
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,8 +68,17 @@ def _train_argv(options, rest: Sequence[str]) -> list[str]:
   return [*argv, *rest]
 
 
-def _check(options) -> str | None:
-  """Returns what is wrong with the options, or None."""
+def _check(options, rest: Sequence[str]) -> str | None:
+  """Returns what is wrong with the options, or None; imports nothing."""
+  for flag in rest:
+    name = flag.partition('=')[0].replace('-', '_').lstrip('_')
+    close = difflib.get_close_matches(name, _OPTIONS, n=1, cutoff=0.8)
+    if flag.startswith('--') and close:
+      return (
+          f'there is no flag {flag!r} (did you mean --{close[0]}?): expected '
+          f'{", ".join("--" + one for one in _OPTIONS)}, or a flag of `t5wild '
+          'train`. Correct it.'
+      )
   if options.steps < 1:
     return (
         f'--steps is {options.steps}: expected at least 1. Leave it out for '
@@ -74,16 +89,57 @@ def _check(options) -> str | None:
         f'a path holds a quote: {options.model_dir!r}, {options.text!r}. '
         'Expected paths without one; rename the folder.'
     )
-  return None
+  return _check_text(options, rest)
+
+
+def _check_text(options, rest: Sequence[str]) -> str | None:
+  """Returns what is wrong with the text, for this run or at all."""
+  text = options.text and os.path.expanduser(options.text)
+  # The name of a file may hold brackets.
+  if text and not os.path.exists(text) and not glob.glob(text, recursive=True):
+    return (
+        f'--text is {options.text!r}, and nothing is there (seen from '
+        f'{os.getcwd()}): expected a file, a folder or a glob. Correct the '
+        f'path, or leave it out for {_STANDARD_TEXT}.'
+    )
+  known, trained_on = _text_of_run(options.model_dir)
+  wanted = os.path.abspath(options.text) if options.text else None
+  if not known or trained_on == wanted or any('.TEXT' in each for each in rest):
+    return None
+  return (
+      f'the run in {options.model_dir} is on other text:\n'
+      f'  there: {trained_on or _STANDARD_TEXT}\n'
+      f'  asked: {wanted or _STANDARD_TEXT}\n'
+      'Expected the same text: a run that goes on gets the batches that '
+      'follow. Give --model_dir another folder, or go on '
+      + (f'with --text {shlex.quote(trained_on)}.' if trained_on
+         else 'without --text.')
+  )
+
+
+def _text_of_run(model_dir: str) -> tuple[bool, str | None]:
+  """Whether a run's TEXT is known, and what it is."""
+  path = pathlib.Path(run_dir_lib.RunDir(model_dir).operative_config_gin)
+  if not _is_begun(model_dir) or not path.exists():
+    return False, None
+  line = re.search('^TEXT = (.*)$', path.read_text(), re.MULTILINE)
+  try:
+    text = ast.literal_eval(line[1]) if line else ()
+  except (ValueError, SyntaxError):  # what a flag made of it
+    return False, None
+  return text is None or isinstance(text, str), text
+
+
+def _is_begun(model_dir: str) -> bool:
+  return bool(glob.glob(os.path.join(glob.escape(model_dir), 'checkp*')))
 
 
 def _plan(options) -> list[str]:
   """What is known before JAX is imported, so that it is told at once."""
-  text = options.text or "the Python standard library's sources"
-  is_begun = glob.glob(os.path.join(glob.escape(options.model_dir), 'checkp*'))
+  text = options.text or _STANDARD_TEXT
   first_loss = (
       'the run that is there already goes on after imports and compilation'
-      if is_begun
+      if _is_begun(options.model_dir)
       else 'the first loss comes after imports, compilation and an evaluation '
       'of the untrained model'
   )
@@ -184,12 +240,18 @@ def _draw(model_dir: str) -> str:
   from t5wild.reports import loss_curve
 
   results = held_out.load_results(model_dir)
-  levels = (
-      {'unigram entropy of the text': results[-1].unigram_entropy}
-      if results else None
-  )
+  if not results:
+    return loss_curve.draw(model_dir, title='t5wild quickstart')
+  # Nats per byte and per target token (a sentinel is one, too) are two things.
   return loss_curve.draw(
-      model_dir, levels=levels, title='t5wild quickstart: nats per target token'
+      model_dir,
+      title='t5wild quickstart',
+      compared=loss_curve.Compared(
+          label='held-out text, nats per byte',
+          points=[(each.step, each.nats_per_byte) for each in results],
+          level_label='unigram entropy, nats per byte',
+          level=results[-1].unigram_entropy,
+      ),
   )
 
 
@@ -208,7 +270,10 @@ def _next_commands(options) -> list[str]:
       'once more',
       "  echo 'def __init_<extra_id_0>(self<extra_id_1>):' | \\",
       f'  t5wild infer --run={model_dir} --input=-',
-      '      fills gaps in a line of yours',
+      '      fills gaps in a line of yours: the answer names each gap before '
+      'its bytes. Rows of',
+      '      training had about 15 gaps, so it goes on with some that the line '
+      'has not',
       f'  t5wild eval --run={model_dir}',
       '      its newest checkpoint on all of the held-out files: loss per '
       'target token',
@@ -248,7 +313,7 @@ def main(argv: Sequence[str]) -> int:
     One of `exit_codes`.
   """
   options, rest = _parser().parse_known_args(list(argv))
-  problem = _check(options)
+  problem = _check(options, rest)
   if problem:
     print(problem)  # noqa: T201 -- the command's product
     return exit_codes.BAD_CONFIG.code

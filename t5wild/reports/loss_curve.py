@@ -2,12 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the loss curves of a run as a PNG from its metrics.jsonl."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
 import os
+from typing import Any
 
 from t5wild import run_dir
 from t5wild.vitals import records as records_lib
 
 LOSS = records_lib.LOSS
+_UNIT = 'loss, nats per non-padding target token'
+_COMPARED = 'tab:green'
 Curves = dict[str, list[records_lib.Record]]
 
 
@@ -38,11 +45,28 @@ def read_curves(path: str | os.PathLike[str]) -> Curves:
   }
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compared:
+  """A loss of another unit, and the level of that unit to hold it against.
+
+  Attributes:
+    label: of the loss, with its unit.
+    points: (step, loss).
+    level_label: of the level, with the same unit.
+    level: a loss, e.g. the unigram entropy of the text.
+  """
+
+  label: str
+  points: Sequence[tuple[int, float]]
+  level_label: str
+  level: float
+
+
 def draw(
     model_dir: str,
     *,
     path: str | None = None,
-    levels: dict[str, float] | None = None,
+    compared: Compared | None = None,
     title: str = '',
 ) -> str:
   """Writes the picture and returns its path.
@@ -50,8 +74,7 @@ def draw(
   Args:
     model_dir: of the run.
     path: of the picture; None = `loss_curve.png` in the run's folder.
-    levels: losses to draw as horizontal lines, by label, e.g. the unigram
-      entropy of the text.
+    compared: what is drawn beside the losses, in a colour of its own.
     title: above the picture; '' = none.
   """
   import matplotlib  # heavy, and only pictures need it
@@ -67,24 +90,15 @@ def draw(
       axes.plot(
           [record.step for record in curve],
           [record.value for record in curve],
-          label=name,
+          label=name if compared is None else f'{name}, nats per target token',
           linewidth=1.2 if name == 'train' else 1.8,
           marker=None if len(curve) > 1 and name == 'train' else 'o',
           markersize=4,
       )
-    for label, level in (levels or {}).items():
-      axes.axhline(level, color='gray', linestyle='--', linewidth=1)
-      axes.annotate(
-          f'{label} {level:.2f}',
-          (1.0, level),
-          xycoords=('axes fraction', 'data'),
-          ha='right',
-          va='bottom',
-          fontsize=8,
-          color='gray',
-      )
+    if compared is not None:
+      _draw_compared(axes, compared)
     axes.set_xlabel('step')
-    axes.set_ylabel('loss, nats per non-padding target token')
+    axes.set_ylabel(_UNIT if compared is None else 'loss, nats')
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     if title:
@@ -94,3 +108,22 @@ def draw(
   finally:
     pyplot.close(figure)
   return path
+
+
+def _draw_compared(axes: Any, compared: Compared) -> None:
+  steps, losses = zip(*compared.points, strict=True)
+  axes.plot(
+      steps, losses,
+      label=compared.label,
+      color=_COMPARED, linestyle='--', marker='s', markersize=4, linewidth=1.2,
+  )  # fmt: skip
+  axes.axhline(compared.level, color=_COMPARED, linestyle=':', linewidth=1.2)
+  axes.annotate(
+      f'{compared.level_label} {compared.level:.2f}',
+      (1.0, compared.level),
+      xycoords=('axes fraction', 'data'),
+      ha='right',
+      va='bottom',
+      fontsize=8,
+      color=_COMPARED,
+  )

@@ -93,6 +93,57 @@ def test_a_snapshot_that_does_not_load_is_read_around(make):
   assert sums(resumed, 4) == expected[8:]
 
 
+@pytest.mark.parametrize('snapshot', [b'no snapshot', None])
+def test_other_data_that_are_read_from_the_start_are_told_after_a_batch(
+    make, tf, monkeypatch, snapshot
+):
+  reader = make()
+  sums(reader, 20)
+  state = reader.state_dict()
+  if snapshot is None:  # a loadable one, of a task of another name
+    state['source'] = 'letters:train'
+  else:
+    state['snapshot'] = snapshot
+  read = []
+  monkeypatch.setattr(
+      live_reader.LiveReader, '_own_rows', lambda self, batch: batch
+  )
+  checksum = reader_protocol.checksum
+  monkeypatch.setattr(
+      reader_protocol, 'checksum', lambda x: read.append(1) or checksum(x)
+  )
+
+  def others(seed):
+    return tf.data.Dataset.range(50, 100).repeat().map(
+        lambda x: {'x': tf.fill([3], x + seed)}
+    ).batch(4, True)
+
+  other = make(make_dataset=others)
+  with pytest.raises(ValueError, match='(?s)batch 0 of.*another MODEL_DIR'):
+    other.load_state_dict(state)
+  assert len(read) <= 2
+
+
+def test_a_task_of_another_name_with_the_same_data_goes_on(make):
+  expected = sums(make(), 30)
+  reader = make()
+  sums(reader, 20)
+  resumed = make()
+  resumed.load_state_dict(reader.state_dict() | {'source': 'letters:train'})
+  assert sums(resumed, 10) == expected[20:]
+
+
+def test_a_position_of_a_checkpoint_without_a_first_batch_goes_on(make):
+  expected = sums(make(), 30)
+  reader = make(period=None)
+  sums(reader, 20)
+  old = reader.state_dict()
+  del old['first_checksum'], old['source']
+  resumed = make(period=None)
+  resumed.load_state_dict(old)
+  assert sums(resumed, 10) == expected[20:]
+
+
 def test_a_pipeline_that_cannot_be_saved_is_as_exact(make, tf):
   def unsaveable(seed):
     def numbers():

@@ -103,8 +103,10 @@ def test_a_run_that_goes_on_is_not_told_to_begin(tmp_path):
 
 
 def test_the_text_and_folder_are_told_before_anything_is_imported(
-    monkeypatch, capsys
+    monkeypatch, capsys, tmp_path
 ):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'mine.txt').touch()
   said = []
   train = types.SimpleNamespace(
       run=lambda argv: said.append(capsys.readouterr().out) or 3
@@ -114,3 +116,86 @@ def test_the_text_and_folder_are_told_before_anything_is_imported(
   code = quickstart.main(['--text=mine.txt', '--model_dir=x', '--steps=20'])
   assert code == 3
   assert all(word in said[0] for word in ('mine.txt', 'to step 20', 'to x.'))
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch):
+  """A run on a text of the user's, `mine.txt`; makes another text of it."""
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'run' / 'checkpoint_20').mkdir(parents=True)
+  (tmp_path / 'mine.txt').touch()
+  (tmp_path / 'other').mkdir()
+
+  def make(text):
+    (tmp_path / 'run' / 'operative_config.gin').write_text(
+        f'TASK = 1\nTEXT = {text!r}\nlocal_text.text_task.paths = %TEXT\n'
+    )
+
+  make(str(tmp_path / 'mine.txt'))
+  return make
+
+
+@pytest.fixture
+def refused(capsys, monkeypatch):
+  """What is said where nothing can be trained."""
+  monkeypatch.setitem(sys.modules, 't5wild.train', None)
+
+  def said(*arguments):
+    assert quickstart.main(['--model_dir=run', *arguments]) == 2
+    return capsys.readouterr().out
+
+  return said
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'told'),
+    [
+        (['--text=other'], ['mine.txt\n', 'other\n', '--text /']),
+        ([], ['mine.txt\n', 'standard library', '--text /']),
+    ],
+)
+def test_a_run_on_other_text_is_told_before_anything_is_imported(
+    begun, refused, arguments, told
+):
+  said = refused(*arguments)
+  assert all(word in said for word in told)
+  assert 'Expected the same text' in said and '--model_dir' in said
+  begun(None)
+  assert 'go on without --text' in refused('--text=other')
+
+
+@pytest.mark.parametrize(
+    'arguments', [['--text=mine.txt'], ['--gin.TEXT=elsewhere']]
+)
+def test_a_run_on_the_same_text_goes_on(begun, arguments):
+  del begun
+  options, rest = quickstart._parser().parse_known_args(
+      ['--model_dir=run', *arguments]
+  )
+  assert quickstart._check(options, rest) is None
+
+
+def test_a_run_whose_text_is_not_known_is_left_to_the_data(begun, tmp_path):
+  del begun
+  (tmp_path / 'run' / 'operative_config.gin').write_text('TEXT = @mine()\n')
+  options = _options('--model_dir=run', '--text=other')
+  assert quickstart._check(options, []) is None
+
+
+def test_a_text_that_is_not_there_is_told_before_anything_is_imported(
+    refused, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  said = refused('--text=absent/*.txt')
+  assert "'absent/*.txt'" in said and str(tmp_path) in said
+  assert 'expected a file, a folder or a glob' in said
+  (tmp_path / 'a[1].txt').touch()
+  assert quickstart._check(_options('--text=a[1].txt'), []) is None
+
+
+@pytest.mark.parametrize('flag', ['--stepz', '--setps=7', '--model-dirs=x'])
+def test_a_misspelt_flag_is_told_before_anything_is_imported(refused, flag):
+  said = refused(flag)
+  assert 'did you mean --' in said and '--steps' in said
+  options = _options()
+  assert quickstart._check(options, ['--vocab_dir=x', '--dry_run']) is None

@@ -34,7 +34,14 @@ def test_curves_are_per_token_and_training_comes_first(run):
 
 def test_the_picture_is_a_png(run):
   pytest.importorskip('matplotlib')
-  path = loss_curve.draw(run.path, levels={'unigram': 3.15}, title='quick')
+  path = loss_curve.draw(
+      run.path,
+      compared=loss_curve.Compared(
+          label='held out', points=[(0, 3.2), (20, 1.6)],
+          level_label='unigram', level=3.15,
+      ),
+      title='quick',
+  )
   assert path == run.loss_curve_png
   with open(path, 'rb') as picture:
     assert picture.read(8) == b'\x89PNG\r\n\x1a\n'
