@@ -49,7 +49,10 @@ def held(run_dir: run_dir_lib.RunDir) -> Iterator[training_place.Place]:
       ))
       place = training_place.Place(run_dir, descriptor=descriptor)
     except OSError as error:
-      raise training_plan.BadPlanError(str(error)) from error
+      raise training_plan.BadPlanError(
+          f'MODEL_DIR = {run_dir.path!r} cannot be written: {error}.\n'
+          'Expected a folder that can. Set another --gin.MODEL_DIR.'
+      ) from error
     except folder_lock.TakenError as error:
       if supervised.from_environment():
         raise

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 from typing import Any
 
+from t5wild import run_dir as run_dir_lib
 from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
@@ -115,6 +116,13 @@ class TrainingPlan:
           f'use_orbax = {self.use_orbax!r} asks for T5X\'s old checkpoint '
           'writer; expected True, only Orbax checkpoints are written here. '
           'Drop the binding.'
+      )
+    why = run_dir_lib.why_unwritable(self.model_dir)
+    if why is not None and not self.dry_run:
+      raise ValueError(
+          f'MODEL_DIR is {self.model_dir!r}: {why}. Expected a folder that is '
+          'there and can be written to, or can be made. Set another '
+          '--gin.MODEL_DIR.'
       )
     actions_lib.parse_modes(self.actions)
     service_lib.check(self.sinks)

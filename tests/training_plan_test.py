@@ -15,7 +15,7 @@ from t5wild.vitals.services import prometheus_sink
 _GOOD = {
     field.name: None
     for field in dataclasses.fields(training_plan.TrainingPlan)
-} | {'use_orbax': True}
+} | {'use_orbax': True, 'model_dir': 'run'}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ _GOOD = {
         ('sinks', [prometheus_sink.PrometheusSink], 'parentheses'),
         ('sinks', print, r'expected: a list of services'),
         ('actions', {'TRAINEVAL': []}, "did you mean 'TRAIN_EVAL'"),
+        ('model_dir', __file__, "MODEL_DIR is '.*is no folder. Expected a fo"),
     ],
 )
 def test_a_plan_that_cannot_work_is_refused(name, value, message):
