@@ -85,7 +85,7 @@ def run_training(plan: training_plan.TrainingPlan) -> tuple[int, Any]:
     _dry_run(plan, data, info, abstract)
     return 0, states.global_train_state_shape
   claim = training_claim.held(run_dir_lib.RunDir(plan.model_dir))
-  with claim as place, watchdog, run_ends.told_to(watchdog):
+  with claim as place, watchdog, run_ends.told_to(watchdog, plan.model_dir):
     with ledger.span('restore'), training_plan.as_bad_plan():
       ahead = compile_ahead.CompileAhead(
           make_trainer,

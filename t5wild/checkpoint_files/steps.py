@@ -379,6 +379,8 @@ def check_writable(directory: str | os.PathLike[str], *, process: int) -> None:
   path = epath.Path(directory)
   probe = path / f'.write_test_of_process_{process}'
   try:
+    if '/\\' in os.fspath(path):
+      raise OSError('TensorStore takes no folder that begins with a backslash')
     path.mkdir(parents=True, exist_ok=True)
     probe.write_text('t5wild')
     probe.unlink()

@@ -10,6 +10,7 @@ from typing import Any
 from absl import logging
 import jax
 
+from t5wild import run_dir as run_dir_lib
 from t5wild.checkpoint_files import listing
 from t5wild.checkpoint_files import run_events
 from t5wild.checkpoint_files import run_ids
@@ -22,6 +23,7 @@ from t5wild.checkpoints import owners
 from t5wild.checkpoints import save_events
 from t5wild.checkpoints import transforms
 from t5wild.partitioning import distributed
+from t5wild.vitals import heartbeats
 
 _ON_RECORD = (
     save_events.FAILED, save_events.ABANDONED, save_events.SAVED_LATE
@@ -67,6 +69,8 @@ class RunStores:
       for tier in config.tiers:
         owners.claim(tier.directory, model_dir=self._model_dir)
       _leave_addresses(self._model_dir, config)
+      if not steps.is_bucket(self._model_dir):
+        heartbeats.remove_leftovers(run_dir_lib.RunDir(self._model_dir))
       run_id = run_ids.establish(self._model_dir, source=source)
       self._mirrors = [
           mirroring.Mirroring(self._model_dir, tier, tell=self._tell)

@@ -186,6 +186,21 @@ class Failure:
     )
 
 
+def lost_host(line: str, *, process: int) -> Failure:
+  """What ended a process whose host is gone, or that was left behind.
+
+  Args:
+    line: what is told of it.
+    process: its index.
+  """
+  return Failure(
+      kind=LOST_HOST,
+      code=exit_codes.LOST_PEER.code,
+      process=process,
+      line=line,
+  )
+
+
 def classify(
     code: int,
     lines: Sequence[str],

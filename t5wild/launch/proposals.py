@@ -98,11 +98,9 @@ class View:
       )
       lost.append(
           restarts.Ended(
-              failure=failures.Failure(
-                  kind=failures.LOST_HOST,
-                  code=exit_codes.LOST_PEER.code,
+              failure=failures.lost_host(
+                  f'host {member.host} {why}',
                   process=index * self.newest.processes,
-                  line=f'host {member.host} {why}',
               )
           )
       )

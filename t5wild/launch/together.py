@@ -10,7 +10,6 @@ missing is waited for, a spare takes its seat, or the run goes on with fewer.
 from collections.abc import Callable
 import time
 
-from t5wild import exit_codes
 from t5wild.launch import councils
 from t5wild.launch import events as events_lib
 from t5wild.launch import failures
@@ -118,7 +117,9 @@ class Together:
     """The first of the other hosts of whose end one can see."""
     agreed = self._round
     if rounds.read(self._job.run_dir, agreed.number + 1) is not None:
-      return _lost('the other hosts have gone on without this one', 0)
+      return failures.lost_host(
+          'the other hosts have gone on without this one', process=0
+      )
     seen = {one.sign.host: one for one in self._onlooker.look()}
     for index, member in enumerate(agreed.members):
       process = index * agreed.processes
@@ -126,13 +127,15 @@ class Together:
       if one is None or member.host == self._beacon.sign.host:
         continue
       if one.sign.incarnation != member.incarnation:
-        return _lost(f'host {member.host} has started anew', process)
+        return failures.lost_host(
+            f'host {member.host} has started anew', process=process
+        )
       if one.sign.ended is not None and one.sign.knows == agreed.number:
         return rounds.ended_from_json(one.sign.ended).failure
       if one.age > self._hosts.silent_seconds:
-        return _lost(
+        return failures.lost_host(
             f'host {member.host} gave no sign of life for {one.age:.0f} s',
-            process,
+            process=process,
         )
     return None
 
@@ -257,10 +260,3 @@ class Together:
           'hosts', len(agreed.members), unit='hosts',
           text=proposals.members_told(agreed),
       )  # fmt: skip
-
-
-def _lost(line: str, process: int) -> failures.Failure:
-  return failures.Failure(
-      kind=failures.LOST_HOST, code=exit_codes.LOST_PEER.code,
-      process=process, line=line,
-  )  # fmt: skip

@@ -12,8 +12,16 @@ import dataclasses
 import glob
 import json
 import os
+import re
+import time
 
 from t5wild import run_dir as run_dir_lib
+
+_TEMPORARY = re.compile(r'\.\d+\.tmp\Z')
+# Where in a run directory `replace` writes.
+_WITH_SMALL_FILES = (
+    '', 'heartbeats/*/', 'hosts/signs/', 'stacks/', 'time/', 'vitals/'
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,6 +98,33 @@ def replace(path: str, text: str, *, num_folders: int = 1) -> None:
     with open(temporary, 'w', encoding='utf-8') as file:
       file.write(text)
   os.replace(temporary, path)
+
+
+def remove_leftovers(
+    run_dir: run_dir_lib.RunDir, *, older_seconds: float = 60.0
+) -> list[str]:
+  """Removes what writers that were killed, or a full disk, left of `replace`.
+
+  Args:
+    run_dir: on a local disk.
+    older_seconds: what is younger may be another process's, on any host.
+
+  Returns:
+    The paths.
+  """
+  found = [
+      path
+      for folder in _WITH_SMALL_FILES
+      for path in glob.glob(f'{glob.escape(run_dir.path)}/{folder}*.tmp')
+      if _TEMPORARY.search(path)
+  ]
+  removed = []
+  for path in found:
+    with contextlib.suppress(OSError):
+      if time.time() - os.path.getmtime(path) > older_seconds:
+        os.unlink(path)
+        removed.append(path)
+  return removed
 
 
 def read(path: str | os.PathLike[str]) -> Heartbeat | None:

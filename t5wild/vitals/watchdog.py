@@ -149,6 +149,11 @@ class Watchdog:
     self._step = self._first_step = step
     self._beat_at = time.monotonic()
 
+  @property
+  def step(self) -> int:
+    """Updates handed to the device so far."""
+    return self._step
+
   def tell_end(self, ended: str) -> None:
     """Tells how the attempt ended, for its books; before the `with` ends."""
     self._ended = ended
