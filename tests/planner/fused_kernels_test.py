@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The program NVIDIA's compiler makes for an H100 attends by fused calls."""
+"""The program NVIDIA's compiler makes for an H100: fused calls, no excess."""
 
 import json
+import math
+import re
 
 import pytest
 
@@ -48,8 +50,14 @@ def test_every_attention_is_fused_forward_and_backward(
   ])  # fmt: skip
   assert code == exit_codes.DONE.code, capsys.readouterr().err
   found = json.loads((tmp_path / 'precompile/h100-1x2.json').read_text())
+  vocab_size = found['recipe']['shape']['vocab_size']
   found = found['programs']['train']['kernels']
   assert found['attention_forward'] == ', '.join(kernels)
   assert found['attention_backward'] == ', '.join(
       f'{kernel}Backward' for kernel in kernels
   )
+  # The gradient of the embeddings needs no number of each token and row.
+  program = (tmp_path / 'precompile/h100-1x2-train.hlo.txt').read_text()
+  written = re.findall(r' = s32\[([\d,]+)\]\S* fusion\(', program)
+  largest = max(math.prod(map(int, sizes.split(','))) for sizes in written)
+  assert largest < 4 * 256 * vocab_size / 2
