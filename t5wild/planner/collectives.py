@@ -21,7 +21,12 @@ _WORK = ('fusion', 'dot', 'convolution', 'custom-call', 'while')
 _IDLE_TARGETS = ('AllocateBuffer', 'AsyncCollective', 'ConcatBitcast')
 # Fusions in which TPUs compute while a collective goes on.
 _TPU_OVERLAP = 'async_collective_fusion'
-_MESH = re.compile(r"replica_groups=mesh\[([^\]]*)\](?:\([^)]*\))? \{([^}]*)\}")
+_MESH = re.compile(
+    r'replica_groups=mesh\[([^\]]*)\]'
+    r'(?:(?:, device_ids=)?(\(.*?\)))? \{([^}]*)\}'
+)
+# The order of a mesh's devices: their numbers, or an iota's sizes and order.
+_IDS = re.compile(r'\((?:([\d,\s]+)|\[([\d,]+)\](?:T\(([\d,]+)\))?)\)')
 _IOTA = re.compile(
     r'replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?'
 )
@@ -70,8 +75,7 @@ def of_module(
     if kind is None or (channel and channel in seen):
       continue
     seen.add(channel)
-    groups = _groups(instruction.rest)
-    axes, size = _axes(groups, mesh)
+    axes, size = _axes(_groups(instruction.rest), mesh)
     if size == 1:
       continue
     times = module.runs[computation]
@@ -137,13 +141,16 @@ def _takes(line: hlo.Instruction, name: str) -> bool:
   return re.search(rf'%?{re.escape(name)}(?![\w.\-])', operands) is not None
 
 
-def _groups(text: str) -> np.ndarray | list[Sequence[int]]:
-  """Groups of positions in the mesh; pairs for a permutation."""
+def _groups(text: str) -> np.ndarray | list[Sequence[int]] | None:
+  """Groups of positions in the mesh; pairs for a permutation.
+
+  None where the text has no groups that can be read.
+  """
   for read in (_mesh_groups, _iota_groups, _listed_groups):
     groups = read(text)
     if groups is not None:
       return groups
-  return []
+  return None
 
 
 def _mesh_groups(text: str) -> np.ndarray | None:
@@ -152,24 +159,36 @@ def _mesh_groups(text: str) -> np.ndarray | None:
     return None
   names = re.findall(r"'([^']+)'=(\d+)", match[1])
   sizes = [int(size) for _, size in names]
-  taken = re.findall(r"'([^']+)'", match[2])
+  taken = re.findall(r"'([^']+)'", match[3])
   order = [name for name, _ in names]
   inside = [order.index(name) for name in taken if name in order]
   outside = [i for i in range(len(order)) if i not in inside]
-  ids = np.arange(math.prod(sizes)).reshape(sizes)
+  ids = _device_order(match[2], math.prod(sizes)).reshape(sizes)
   ids = ids.transpose([*outside, *inside])
   return ids.reshape(-1, math.prod(sizes[i] for i in inside))
+
+
+def _device_order(text: str | None, size: int) -> np.ndarray:
+  """The devices of a mesh, one after the other; None: by their numbers."""
+  match = _IDS.fullmatch(text) if text else None
+  if not match:
+    return np.arange(size)
+  if match[1]:
+    return np.array(_numbers(match[1]))
+  return _iota(_numbers(match[2]), match[3]).ravel()
+
+
+def _iota(sizes: Sequence[int], order: str | None) -> np.ndarray:
+  """0, 1, 2, ... in these sizes, with the axes in that order."""
+  ids = np.arange(math.prod(sizes)).reshape(sizes)
+  return ids.transpose(_numbers(order)) if order else ids
 
 
 def _iota_groups(text: str) -> np.ndarray | None:
   match = _IOTA.search(text)
   if not match:
     return None
-  shape, reshape = _numbers(match[1]), _numbers(match[2])
-  ids = np.arange(math.prod(reshape)).reshape(reshape)
-  if match[3]:
-    ids = ids.transpose(_numbers(match[3]))
-  return ids.reshape(shape)
+  return _iota(_numbers(match[2]), match[3]).reshape(_numbers(match[1]))
 
 
 def _listed_groups(text: str) -> list[Sequence[int]] | None:
@@ -184,12 +203,15 @@ def _numbers(text: str) -> list[int]:
 
 
 def _axes(
-    groups: Iterable[Sequence[int]], mesh: Mapping[str, int]
+    groups: Iterable[Sequence[int]] | None, mesh: Mapping[str, int]
 ) -> tuple[tuple[str, ...], int]:
   """The axes along which members of groups differ, and a group's size.
 
-  Of a permutation, whose groups are pairs: all devices of these axes.
+  Of a permutation, whose groups are pairs: all devices of these axes. Groups
+  that cannot be read are told as one of all devices, without its axes.
   """
+  if groups is None:
+    return (), math.prod(mesh.values())
   names, sizes = list(mesh), list(mesh.values())
   differ = np.zeros(len(names), bool)
   largest = 1

@@ -26,6 +26,8 @@ class Layer:
         if self._has_cross else 0
     )
     model = step.axis('model')
+    has_bias = shape.num_relative_buckets > 0
+    self._bias = has_bias * step.heads * length / split * length
     self._wide = shape.emb_dim / (model if step.activations_are_2d else 1)
     self._embed = shape.emb_dim
     self._joined = step.heads * shape.head_dim
@@ -65,9 +67,10 @@ class Layer:
     """
     width = self._step.activation_bytes
     blocks = 2 + self._has_cross
-    numbers = self._read_outputs() + self.inputs()
+    numbers = self._read_outputs()
     numbers += self._of_fused_kernels() + self._pairs_in_memory()
-    total = width * numbers
+    of_inputs = 1 if self._step.quantization else width
+    total = width * numbers + of_inputs * self.inputs()
     if self._step.dropout:
       total += _MASK * blocks * self._tokens * self._wide
     return total
@@ -114,7 +117,9 @@ class Layer:
       return inputs
     if policy == 'minimal':
       return inputs + width * self._read_outputs()
-    return inputs + self._everything() + self._of_norms()
+    # Fused kernels read the bias again, `xla` its own pairs.
+    bias = width * self._bias if self._step.attention_is_fused else 0.0
+    return inputs + self._everything() + self._of_norms() + bias
 
   def working(self) -> float:
     """The most that is alive while its gradient is made."""
@@ -132,7 +137,8 @@ class Layer:
         self._tokens * 3 * self._joined,
         self._tokens * self._step.model.num_mlp_branches * self._mlp,
     )
-    return recomputed + softmax + gradients + self._gathered()
+    bias = 2 * width * self._bias  # and its gradient, of all rows together
+    return recomputed + softmax + bias + gradients + self._gathered()
 
   def _gathered_keys(self) -> float:
     """Numbers of all keys and values of its rows."""

@@ -77,20 +77,23 @@ def estimate(
   kept, working = max(moments, key=sum)
   return Estimate(
       state=state_bytes,
-      gradients=gradient_bytes * _copies(step),
+      gradients=_with_copies(step, gradient_bytes),
       kept=kept,
       working=working,
   )
 
 
-def _copies(step: step_shape.StepShape) -> float:
-  """How often the bytes of the gradients count.
+def _with_copies(step: step_shape.StepShape, gradient_bytes: float) -> float:
+  """Bytes of the gradients, and of what stands beside them all the time.
 
   Parameters have the axis of layers second, as T5X's; a loop over layers reads
   them from copies that have it first, in float32, which stay until the update.
-  The sum over microbatches stands beside the gradients of one.
+  Tables of tokens are in no loop. The sum over microbatches stands beside the
+  gradients of one.
   """
-  return 1.0 + step.scan_layers + (step.num_microbatches > 1)
+  of_tables = _num_tables(step) * _table_bytes(step) / _table_ways(step)
+  copies = max(0.0, gradient_bytes - of_tables) if step.scan_layers else 0.0
+  return gradient_bytes * (1 + (step.num_microbatches > 1)) + copies
 
 
 def _loss_bytes(step: step_shape.StepShape) -> float:
@@ -116,9 +119,18 @@ def _table_gradients(step: step_shape.StepShape, count: int) -> float:
 
   Where parameters are not sharded, these have them whole.
   """
-  ways = step.axis('data') if step.parameters_are_sharded else 1
-  counted = min(count, 1 if step.model.logits_via_embedding else 2)
-  return _table_bytes(step) * (count - counted / ways)
+  counted = min(count, _num_tables(step))
+  return _table_bytes(step) * (count - counted / _table_ways(step))
+
+
+def _num_tables(step: step_shape.StepShape) -> int:
+  """Tables of tokens that are parameters."""
+  return 1 if step.model.logits_via_embedding else 2
+
+
+def _table_ways(step: step_shape.StepShape) -> int:
+  """In how many parts one lies over `data`."""
+  return step.axis('data') if step.parameters_are_sharded else 1
 
 
 def _num_table_gradients(step: step_shape.StepShape) -> int:

@@ -57,15 +57,23 @@ def test_only_what_work_is_scheduled_beside_counts_as_overlapped(traffic):
     'text',
     [
         "replica_groups=mesh['a'=2,'b'=4] {'a'}",
+        "replica_groups=mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}",
+        "replica_groups=mesh['a'=2,'b'=4], device_ids=([8]) {'a'}",
+        "replica_groups=mesh['a'=4,'b'=2], device_ids=(0,4,1,5,2,6,3,7) {'b'}",
         'replica_groups=[4,2]<=[2,4]T(1,0)',
         'replica_groups={{0,4},{1,5},{2,6},{3,7}}',
     ],
 )
-def test_three_ways_to_write_groups_are_one(text):
+def test_all_ways_to_write_groups_are_one(text):
   expected = [[0, 4], [1, 5], [2, 6], [3, 7]]
   np.testing.assert_array_equal(
       np.asarray(collectives._groups(text)), expected
   )
+
+
+def test_groups_that_cannot_be_read_are_told_as_all_devices():
+  assert collectives._groups('replica_groups=new{0..7}') is None
+  assert collectives._axes(None, {'data': 4, 'model': 2}) == ((), 8)
 
 
 def test_fused_attention_is_told_by_direction_and_products_by_kind(module):
