@@ -8,6 +8,7 @@ import os
 import sys
 
 from t5wild import exit_codes
+from t5wild import run_dir as run_dir_lib
 from t5wild.checkpoint_files import array_hashes
 from t5wild.checkpoint_files import copying
 from t5wild.checkpoint_files import file_hashes
@@ -33,7 +34,9 @@ def main(argv: Sequence[str]) -> int:
   arguments = _parser().parse_args(argv)
   try:
     return arguments.run(arguments)
-  except (steps.NotACheckpointError, file_hashes.NoHashesError) as error:
+  except (
+      steps.NotACheckpointError, file_hashes.NoHashesError, health.DamagedError
+  ) as error:  # fmt: skip
     _say(str(error), stream=sys.stderr)
     return exit_codes.BAD_CONFIG.code
   except OSError as error:
@@ -235,7 +238,18 @@ def _mirror(arguments: argparse.Namespace) -> int:
   code = exit_codes.DONE.code
   target = steps.absolute_path(arguments.target)
   _refuse_other_target(arguments.path, target)
-  for checkpoint in _chosen(arguments.path, arguments.step):
+  chosen = _chosen(arguments.path, arguments.step)
+  source = os.path.dirname(chosen[0])
+  known = health.read(source)
+  for checkpoint in list(chosen):
+    one = known.get(run_dir_lib.checkpoint_step(checkpoint), health.Health())
+    if one.state == health.QUARANTINED and arguments.step is None:
+      chosen.remove(checkpoint)
+      _say(
+          f'{checkpoint}: left out, as it is in quarantine '
+          f'({_first_line(one.reason)}); --step copies it all the same'
+      )
+  for checkpoint in chosen:
     name = checkpoint.rstrip('/').rsplit('/', 1)[-1]
     try:
       num_bytes = copying.copy(checkpoint, f'{target}/{name}')
@@ -248,7 +262,11 @@ def _mirror(arguments: argparse.Namespace) -> int:
     else:
       what = f'{target}/{name} is a whole copy already'
     _say(f'{checkpoint}: {what}')
-    run_ids.leave(target, run_ids.of_store(os.path.dirname(checkpoint)))
+    run_ids.leave(target, run_ids.of_store(source))
+  for step in health.carry(
+      source, target, there=steps.complete_steps(target)
+  ):
+    _say(f'{target}: step {step} is in quarantine there, too')
   return code
 
 

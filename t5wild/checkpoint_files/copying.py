@@ -151,10 +151,25 @@ def _copy_files(source: epath.Path, place: epath.Path) -> int:
       raise DamagedSourceError(
           _damaged(source, f'{name} has other bytes than when it was saved')
       )
+  if not expected and not steps.is_bucket(source):
+    _check_arrays(source)
   marker = place / steps.COMMIT_MARKER
   if not marker.exists():  # of an older writer, on a disk
     marker.write_text('copied')
   return num_bytes
+
+
+def _check_arrays(source: epath.Path) -> None:
+  """Decodes the arrays of a checkpoint that has no list of files."""
+  if not array_hashes.has_any(source):
+    return
+  from t5wild.checkpoint_files import stored_arrays  # TensorStore, numpy
+
+  try:
+    for key, what in stored_arrays.damages(source):
+      raise DamagedSourceError(_damaged(source, f'array {key} {what}'))
+  except file_hashes.NoHashesError as error:
+    raise DamagedSourceError(_damaged(source, str(error))) from error
 
 
 def _damaged(source, what: str) -> str:

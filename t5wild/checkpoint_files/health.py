@@ -29,6 +29,10 @@ CANDIDATE = 'candidate'
 HEALTHY = 'healthy'
 QUARANTINED = 'quarantined'
 _STATES = (CANDIDATE, HEALTHY, QUARANTINED)
+# How the reason of a quarantine begins that is of one copy alone: its files
+# are damaged, or another run's. Any other is a fault that followed the state.
+DAMAGED = 'damaged: '
+FOREIGN = 'foreign: '
 
 
 class DamagedError(ValueError):
@@ -46,6 +50,21 @@ class Health:
 
   state: str = CANDIDATE
   reason: str = ''
+
+  @property
+  def is_of_the_copy(self) -> bool:
+    """Whether it is in quarantine for what befell this copy of the state."""
+    return self.state == QUARANTINED and self.reason.startswith(
+        (DAMAGED, FOREIGN)
+    )
+
+  @property
+  def is_of_the_state(self) -> bool:
+    """Whether a fault followed the state, in whatever copy."""
+    return self.state == QUARANTINED and not self.is_of_the_copy
+
+
+_NEW = Health()
 
 
 def read(directory: str | os.PathLike[str]) -> dict[int, Health]:
@@ -67,9 +86,9 @@ def look(
   """
   root = epath.Path(directory)
   known, why = _parse(root / FILE)
-  if known is not None:
-    return known, None
   copied, why_copy = _parse(root / COPY)
+  if known is not None:
+    return _joined(known, copied or {}, root)
   if copied is not None:
     return copied, (
         f'{root / FILE} is damaged ({why}): what is in quarantine is taken '
@@ -86,6 +105,57 @@ def look(
       f'are good (t5wild checkpoints verify, events.jsonl), remove the others, '
       f'then {FILE} and {COPY}, and all that stay are candidates'
   )
+
+
+def _joined(
+    known: dict[int, Health], copied: dict[int, Health], root: epath.Path
+) -> tuple[dict[int, Health], str | None]:
+  """Of two whole files the first, with what is in quarantine by the second."""
+  more = {
+      step: one
+      for step, one in copied.items()
+      if QUARANTINED == one.state != known.get(step, _NEW).state
+  }
+  if not more:
+    return known, None
+  return known | more, (
+      f'{root / FILE} and {COPY} beside it differ: by the copy alone {[*more]} '
+      'are in quarantine, and so they are taken to be. Where they are good, '
+      'take them by t5wild checkpoints adopt'
+  )
+
+
+def carry(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    there: Collection[int],
+) -> list[int]:
+  """Lets copies share what is known of the states that they are copies of.
+
+  Args:
+    source: The directory that they come from.
+    target: Theirs.
+    there: Steps of the copies.
+
+  Returns:
+    Steps of copies that are now in quarantine.
+
+  Raises:
+    DamagedError: Nobody knows the health of one of them.
+  """
+  known = read(source)
+  book = Book(target, is_writer=True)
+  book.promote([s for s in there if known.get(s, _NEW).state == HEALTHY])
+  new = [
+      step
+      for step in sorted(there)
+      if known.get(step, _NEW).is_of_the_state
+      and book.of(step).state != QUARANTINED
+  ]
+  for step in new:
+    book.quarantine([step], reason=known[step].reason)
+  return new
 
 
 def _parse(path: epath.Path) -> tuple[dict[int, Health] | None, str | None]:

@@ -17,11 +17,6 @@ from t5wild.checkpoints import integrity
 from t5wild.checkpoints import owners
 from t5wild.partitioning import distributed
 
-# How the reason begins for which a checkpoint is in quarantine that cannot be
-# taken: other than after a fault, a run does not begin anew where all are so.
-_DAMAGED = 'damaged'
-_FOREIGN = 'foreign'
-_REFUSED = (f'{_DAMAGED}: ', f'{_FOREIGN}: ')
 _MOST_CHARACTERS = 1000  # of a reason
 _MOST_TOLD = 200
 
@@ -156,14 +151,15 @@ def _put_away(shelves: Sequence[_Shelf], *, model_dir: str) -> list[Candidate]:
   """Puts emptied folders in quarantine, so that a save takes their place.
 
   Returns:
-    These, and those that an earlier start refused.
+    These, and those that an earlier start refused: other than after a fault, a
+    run does not begin anew where all are so.
   """
   found = []
   for shelf in shelves:
     before = {
         step
         for step in (*shelf.broken, *shelf.complete)
-        if shelf.health(step).reason.startswith(_REFUSED)
+        if shelf.health(step).is_of_the_copy
     }
     for step in sorted({*shelf.broken, *before}):
       one = shelf.candidate(step)
@@ -227,7 +223,7 @@ def check_is_ours(candidate: Candidate, *, model_dir: str | None) -> None:
       run_ids.check(candidate.path, run_ids.of_directory(model_dir))
     except steps.NotACheckpointError as error:
       problem = str(error)
-      kind = _FOREIGN if isinstance(error, run_ids.ForeignError) else _DAMAGED
+      kind = _kind_of(error)
   problem, kind = distributed.meet(
       'run of the checkpoint', value=[problem, kind]
   )[0]
@@ -236,22 +232,29 @@ def check_is_ours(candidate: Candidate, *, model_dir: str | None) -> None:
 
 
 _ERRORS = {
-    _FOREIGN: run_ids.ForeignError, _DAMAGED: steps.NotACheckpointError
-}  # fmt: skip
+    health.FOREIGN: run_ids.ForeignError,
+    health.DAMAGED: steps.NotACheckpointError,
+}
+
+
+def _kind_of(error: Exception) -> str:
+  is_foreign = isinstance(error, run_ids.ForeignError)
+  return health.FOREIGN if is_foreign else health.DAMAGED
 
 
 def reject(candidate: Candidate, error: Exception, *, model_dir: str) -> None:
   """Puts a checkpoint in quarantine, loudly; all processes call it."""
   if jax.process_index() != 0:
     return
-  kind = _FOREIGN if isinstance(error, run_ids.ForeignError) else _DAMAGED
+  kind = _kind_of(error)
+  name = kind.rstrip(': ')
   text = f'{candidate.path} is not taken: {error}'
-  logging.error('%s CHECKPOINT: %s', kind.upper(), text)
-  run_events.add(model_dir, kind, step=candidate.step, text=text)
+  logging.error('%s CHECKPOINT: %s', name.upper(), text)
+  run_events.add(model_dir, name, step=candidate.step, text=text)
   try:
     book = health.Book(candidate.directory, is_writer=True)
     book.quarantine(
-        [candidate.step], reason=f'{kind}: {error}'[:_MOST_CHARACTERS]
+        [candidate.step], reason=f'{kind}{error}'[:_MOST_CHARACTERS]
     )
   except OSError:
     logging.exception('It could not be put in quarantine')

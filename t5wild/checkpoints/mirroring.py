@@ -108,6 +108,8 @@ class Mirroring:
   def _open(self) -> None:
     try:
       steps.delete_leftovers(self._target)
+      # What could not be told to the mirror before.
+      self._carry_health()
       newest = steps.latest_step(self._target)
     except Exception as error:  # noqa: BLE001 -- whatever a store raises
       self._tell('mirror_failed', 0, f'{self._target}: {error}')
@@ -118,12 +120,16 @@ class Mirroring:
   def _copy(self, step: int) -> None:
     target = steps.get_checkpoint_dir(self._target, step)
     try:
+      known = health.read(self._source).get(step, health.Health())
+      if known.state == health.QUARANTINED:
+        return  # by a fault that came while it waited
       book = health.Book(self._target, is_writer=True)
       if book.of(step).state == health.QUARANTINED:
         steps.delete_checkpoint(target)
         book.forget(step)
       source = steps.get_checkpoint_dir(self._source, step)
       copying.copy(source, target, replace=True)
+      self._carry_health()  # a fault may have come meanwhile
       self._remove_old()
     except Exception as error:  # noqa: BLE001 -- the run goes on without it
       logging.exception('Step %d is not mirrored', step)
@@ -135,6 +141,11 @@ class Mirroring:
     with self._changed:
       self._newest = step
     self._tell('mirrored', step, f'copied to {target}')
+
+  def _carry_health(self) -> None:
+    health.carry(
+        self._source, self._target, there=steps.complete_steps(self._target)
+    )
 
   def _remove_old(self) -> None:
     """Removes what is too much; what was found healthy last stays."""

@@ -3,6 +3,7 @@
 """A copy that is said to be there is one: whole, and of the same checkpoint."""
 
 import contextlib
+import json
 import pathlib
 import shutil
 
@@ -11,11 +12,14 @@ import pytest
 from t5wild import exit_codes
 from t5wild.checkpoint_files import command
 from t5wild.checkpoint_files import copying
+from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
+from t5wild.checkpoints import mirroring
 from t5wild.checkpoints import owners
+from t5wild.checkpoints import tiers
 from tests.checkpoints import checkpoint_states as states
 
 
@@ -124,6 +128,66 @@ def test_what_a_run_has_made_anew_replaces_its_own_copy_alone(folder):
     copying.copy(run / 'checkpoint_2', str(stale))
   assert copying.copy(run / 'checkpoint_2', str(stale), replace=True) > 0
   assert _bytes(stale) == _bytes(run / 'checkpoint_2')
+
+
+def test_what_a_fault_followed_is_not_copied_and_its_copies_are_put_away(
+    folder, mirror
+):
+  run, copy = folder / 'run', folder / 'copy'
+  assert mirror('copy', '--step', '2')[0] == exit_codes.DONE.code
+  book = health.Book(run, is_writer=True)
+  book.promote([1])
+  book.quarantine([2], reason='a spike at step 3')
+  code, told = mirror('copy')
+  assert code == exit_codes.DONE.code
+  assert f'{run}/checkpoint_2: left out, as it is in quarantine (a sp' in told
+  assert f'{copy}: step 2 is in quarantine there, too' in told
+  assert health.read(copy)[1].state == health.HEALTHY
+  assert steps.all_steps(copy) == [1]
+  # Asked for by its name it is copied, and in quarantine from the start.
+  assert mirror('new', '--step', '2')[0] == exit_codes.DONE.code
+  assert steps.complete_steps(folder / 'new') == [2]
+  assert steps.all_steps(folder / 'new') == []
+
+
+def test_damage_of_one_copy_puts_no_other_away(folder, mirror):
+  mirror('copy')
+  health.Book(folder / 'run', is_writer=True).quarantine(
+      [2], reason=f'{health.DAMAGED}a flipped bit'
+  )
+  assert mirror('copy')[0] == exit_codes.DONE.code
+  assert steps.all_steps(folder / 'copy') == [1, 2]
+
+
+def test_a_runs_mirror_learns_late_what_a_fault_followed(folder, mirror):
+  mirror('copy', '--step', '1')
+  book = health.Book(folder / 'run', is_writer=True)
+  book.quarantine([1, 2], reason='a spike')
+  told = []
+  opened = mirroring.Mirroring(
+      str(folder / 'run'),
+      tiers.Mirror(directory=str(folder / 'copy')),
+      tell=lambda *event: told.append(event),
+  )
+  opened.offer(2)  # it waited, and the fault was found meanwhile
+  opened.close()
+  assert told == []
+  assert steps.complete_steps(folder / 'copy') == [1]
+  assert steps.all_steps(folder / 'copy') == []
+
+
+def test_without_a_list_of_files_the_arrays_tell_a_damage(folder, mirror):
+  checkpoint = folder / 'run' / 'checkpoint_1'
+  (checkpoint / 'integrity' / 'files.process_00000-of-00001.json').unlink()
+  assert mirror('copy')[0] == exit_codes.DONE.code
+  # Other numbers than these hashes are of.
+  (hashes,) = (checkpoint / 'integrity').glob('arrays.*')
+  found = json.loads(hashes.read_text())
+  found['arrays']['target/encoder/kernel']['hash'] = '00000000'
+  hashes.write_text(json.dumps(found))
+  code, told = mirror('copy2')
+  assert (code, 'array target/encoder/kernel has the hash' in told) == (1, True)
+  assert steps.all_steps(folder / 'copy2') == [2]
 
 
 def test_a_failure_of_one_does_not_keep_the_others(folder, mirror):

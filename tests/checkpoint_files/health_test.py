@@ -52,6 +52,20 @@ def test_one_in_quarantine_is_promoted_by_nothing(tmp_path):
   assert book.of(4).state == health.QUARANTINED
 
 
+def test_of_two_files_that_differ_both_put_into_quarantine(tmp_path):
+  book = health.Book(tmp_path, is_writer=True)
+  book.promote([4, 5])
+  older = (tmp_path / health.FILE).read_text()
+  book.quarantine([5], reason='a spike')
+  (tmp_path / health.FILE).write_text(older)
+  known, told = health.look(tmp_path)
+  assert known[4].state == health.HEALTHY
+  assert known[5].state == health.QUARANTINED
+  assert 'differ: by the copy alone [5] are in quarantine' in told
+  health.Book(tmp_path, is_writer=True)  # mends it
+  assert health.look(tmp_path) == (known, None)
+
+
 def test_only_the_writer_writes(tmp_path):
   health.Book(tmp_path, is_writer=False).promote([1])
   assert os.listdir(tmp_path) == []
