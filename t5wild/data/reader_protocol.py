@@ -79,9 +79,10 @@ def check_same_batch(
       'saved run, so a resume would not be exact.\n'
       f'  saved checksum: {expected:#010x}\n'
       f'  checksum now:   {found:#010x}\n'
-      'Expected the same files, task, lengths and library versions as when the '
-      'checkpoint was written. Restore what has changed (of local '
-      'text: TEXT, which is --text of quickstart), train on other data in '
+      'Expected the same files, task, lengths, BATCH_SIZE, rates of a mixture '
+      'and library versions as when the checkpoint was written. Restore what '
+      'has changed (of local text: TEXT, which is --text of quickstart; t5wild '
+      'compare tells what of a recipe has), train on other data in '
       'another MODEL_DIR (quickstart: --model_dir), or start the data '
       'afresh: data.DatasetConfig.on_changed_data = "continue".'
   )

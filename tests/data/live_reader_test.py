@@ -179,8 +179,9 @@ def test_changed_data_is_refused_unless_told_to_continue(make):
   first = make()
   sums(first, 2)
   state = {**first.state_dict(), 'checksum': 1}
-  with pytest.raises(ValueError, match='read again, is not the batch'):
+  with pytest.raises(ValueError, match='is not the batch') as told:
     make().load_state_dict(state)
+  assert 'BATCH_SIZE, rates of a mixture and library' in str(told.value)
   resumed = make(on_changed_data='continue')
   resumed.load_state_dict(state)
   assert resumed.state_dict()['batches'] == 2
