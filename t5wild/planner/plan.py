@@ -329,17 +329,19 @@ def _shown(
 ) -> list[int]:
   """Which candidates the table has: of like ones the best, and all compiled.
 
-  Alike are those that differ only in the number of microbatches.
+  Alike are those that differ only in the number of microbatches. The best of
+  each precision is there, however many of another are better.
   """
-  shown, seen = [], set()
+  shown, seen, precisions = [], set(), set()
   for index, candidate in enumerate(found):
-    kind = (
-        candidate.split, candidate.step.remat_policy, candidate.precision
-    )  # fmt: skip
-    if index in confirmed or kind not in seen:
+    precision = candidate.precision
+    kind = (candidate.split, candidate.step.remat_policy, precision)
+    is_new = index in confirmed or kind not in seen
+    if (is_new and len(shown) < _SHOWN) or precision not in precisions:
       shown.append(index)
     seen.add(kind)
-  return shown[:_SHOWN]
+    precisions.add(precision)
+  return shown
 
 
 def _row(candidate, confirmed, facts, topology, price) -> list[str]:

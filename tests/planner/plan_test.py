@@ -264,6 +264,15 @@ def test_the_table_has_the_best_of_like_ways_and_the_compilers_word():
   assert found[1].fits and 'no' in row and '99.0' in row
 
 
+def test_the_table_has_the_best_of_each_precision():
+  found = _found(precisions=('bfloat16', 'fp8'))
+  shown = plan._shown(found, {})
+  for precision in ('bfloat16', 'fp8'):
+    best = next(i for i, c in enumerate(found) if c.precision == precision)
+    assert best in shown
+  assert plan._shown(found[:1], {}) == [0]
+
+
 def test_the_winner_is_a_gin_file_that_binds_what_was_chosen():
   candidate = dataclasses.replace(
       _found(precisions=('fp8',))[0], split=search.Split(
