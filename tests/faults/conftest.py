@@ -12,7 +12,10 @@ def undisturbed(tmp_path_factory):
   """Losses of a run that nothing befell; it fills the compilation cache."""
   folder = tmp_path_factory.mktemp('undisturbed') / 'run'
   run = supervised.SupervisedRun(folder)
-  assert run.wait() == 0, run.log.read_text()
+  try:
+    assert run.wait() == 0, run.log.read_text()
+  finally:
+    run.close()
   assert run.exits() == ['done']
   losses = supervised.losses(folder)
   assert list(losses) == list(range(1, supervised.NUM_STEPS + 1))

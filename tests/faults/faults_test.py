@@ -23,19 +23,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiprocess]
 _HANG_SECONDS = 8.0
 
 
-def test_a_process_killed_while_it_restores_costs_no_step(start, undisturbed):
-  run = start()
-  run.wait_for_step()
-  run.send(1, signal.SIGKILL)
-  # Its first sign of life comes before the state is read.
-  sign = run.sign(1, attempt=2)
-  os.kill(sign.pid, signal.SIGKILL)
-  assert run.wait() == 0, run.log.read_text()
-  assert run.exits() == ['killed', 'killed', 'done']
-  assert supervised.losses(run.folder) == undisturbed
-  assert sign.step == sign.first_step
-
-
 @pytest.mark.parametrize('process', [1, 0])
 def test_kill_9_of_one_is_seen_at_once_and_all_go_on_with_the_same_bits(
     process, start, undisturbed, capsys
@@ -147,15 +134,19 @@ def test_a_request_to_stop_saves_the_step_under_way_and_loses_none(
   assert supervised.losses(run.folder) == undisturbed
 
 
-def test_a_preempted_process_takes_the_others_along_and_they_start_anew(
+def test_all_stop_with_one_and_a_kill_in_the_restore_that_follows_costs_no_step(
     start, undisturbed
 ):
   run = start()
   run.wait_for_step()
   run.send(1, signal.SIGTERM)
+  # Its first sign of life comes before the state is read.
+  sign = run.sign(1, attempt=2)
+  os.kill(sign.pid, signal.SIGKILL)
   assert run.wait() == 0, run.log.read_text()
-  assert run.exits() == ['preempted', 'done']
+  assert run.exits() == ['preempted', 'killed', 'done']
   assert supervised.losses(run.folder) == undisturbed
+  assert sign.step == sign.first_step
 
 
 def test_a_killed_supervisor_leaves_no_orphans_and_no_step_is_lost(
