@@ -16,6 +16,7 @@ no TensorFlow.
 """
 
 from collections.abc import Sequence
+import itertools
 import sysconfig
 from typing import Any
 
@@ -72,7 +73,8 @@ def text_task(
 
   Raises:
     FileNotFoundError: for a path or a vocabulary that does not exist.
-    ValueError: for an argument out of range.
+    ValueError: for an argument out of range; files whose first document is
+      none (`documents.CorruptTextError`).
   """
   import seqio
 
@@ -163,6 +165,7 @@ def _task_arguments(
   pieces = documents.split_pieces(
       find_files(paths), held_out_fraction=held_out_fraction
   )
+  reader.check_first(itertools.chain(*pieces.values()))
   return {'source': text_source.TextSource(pieces, reader=reader), **parts}
 
 

@@ -6,7 +6,7 @@ Plain Python: no TensorFlow. A piece is read whole, so it is kept small; what
 is corrupt is told by file and line.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 import gzip
 import itertools
@@ -28,6 +28,7 @@ TEXT_PIECE_BYTES = 1 << 20
 JSON_PIECE_BYTES = 4 << 20
 POLICIES = ('fail', 'skip')
 _PARQUET_ROWS = 4096  # decoded at once
+_LOOKED_AT = 8  # files, before a run: no time is lost on more
 
 
 class CorruptTextError(ValueError):
@@ -104,13 +105,31 @@ class DocumentReader:
     Raises:
       CorruptTextError: for what is no text, where the policy is 'fail'.
     """
-    read = {
+    with activities.doing(f'reading {piece.file.path}'):
+      return [doc for doc in self._documents_of(piece) if doc.strip()]
+
+  def check_first(self, pieces: Iterable[Piece]) -> None:
+    """Reads the first document of some files, as a run would later.
+
+    What is no text at all, or lacks the field, is told before anything is
+    compiled. Where corrupt lines are left out, nothing is looked at.
+
+    Raises:
+      CorruptTextError: see `read`.
+    """
+    if self.on_corrupt != 'fail':
+      return
+    for piece in itertools.islice(
+        (piece for piece in pieces if not piece.start), _LOOKED_AT
+    ):
+      next(self._documents_of(piece), None)
+
+  def _documents_of(self, piece: Piece) -> Iterator[bytes]:
+    return {
         'text': self._read_text,
         'jsonl': self._read_json_lines,
         'parquet': self._read_parquet,
-    }[piece.file.kind]
-    with activities.doing(f'reading {piece.file.path}'):
-      return [document for document in read(piece) if document.strip()]
+    }[piece.file.kind](piece)
 
   def _read_text(self, piece: Piece) -> Iterator[bytes]:
     lines = []

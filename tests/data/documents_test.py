@@ -92,6 +92,23 @@ def test_a_corrupt_json_line_is_told_by_file_and_line(tmp_path, line):
 
 
 @pytest.mark.parametrize('line', CORRUPT.values(), ids=CORRUPT.keys())
+def test_what_is_corrupt_at_its_beginning_is_told_before_all_is_read(
+    tmp_path, line
+):
+  (tmp_path / 'a.jsonl').write_bytes(records('fine') + line + b'\n')
+  reader = documents.DocumentReader()
+  reader.check_first(pieces(tmp_path))
+  (tmp_path / 'b.jsonl').write_bytes(line + b'\n' + records('late'))
+  with pytest.raises(
+      documents.CorruptTextError, match=r'b\.jsonl, line 1 is .*on_corrupt'
+  ):
+    reader.check_first(pieces(tmp_path))
+  skipping = documents.DocumentReader(on_corrupt='skip')
+  skipping.check_first(pieces(tmp_path))
+  assert not skipping.skipped.count
+
+
+@pytest.mark.parametrize('line', CORRUPT.values(), ids=CORRUPT.keys())
 def test_corrupt_lines_can_be_skipped_and_are_counted_once(tmp_path, line):
   path = tmp_path / 'a.jsonl'
   path.write_bytes(records('a') + line + b'\n' + records('c'))
