@@ -97,10 +97,16 @@ def _with_copies(step: step_shape.StepShape, gradient_bytes: float) -> float:
 
 
 def _loss_bytes(step: step_shape.StepShape) -> float:
-  """Logits and their gradient, and the table that gives them, in float32."""
+  """Logits, which their gradient takes over, and what they are made of.
+
+  That is the decoder's output and its gradient, and the table where it is not
+  at hand as it is: gathered, and turned if it is that of the embeddings. All in
+  float32.
+  """
   tokens = step.rows * step.target_length / step.axis('sequence')
-  table = _table_bytes(step) if step.gathers_parameters else 0.0
-  return 2 * _FLOAT32 * tokens * _vocab(step) + table
+  tables = step.gathers_parameters + step.model.logits_via_embedding
+  numbers = tokens * (_vocab(step) + 2 * step.model.emb_dim)
+  return _FLOAT32 * numbers + tables * _table_bytes(step)
 
 
 def _vocab(step: step_shape.StepShape) -> float:
