@@ -11,6 +11,7 @@ import numpy as np
 
 from t5wild.reports import endings
 from t5wild.reports import history as history_lib
+from t5wild.reports import one_fault
 from t5wild.reports import restarts
 from t5wild.vitals import records as records_lib
 from t5wild.vitals import redaction
@@ -33,10 +34,11 @@ KINDS = {
 }
 _SAVED = 'train/checkpoint/saved'
 _SAVE_SECONDS = 'train/timing/save_seconds'
+_BLOCKED_SECONDS = 'train/timing/save_blocked_seconds'
 _EVALUATE = r'.+/timing/evaluate_seconds'
 # Of events.jsonl: what a supervisor or a watchdog says went wrong.
 _SUPERVISOR = 'supervisor/'
-_EXIT = 'supervisor/exit/'
+_EXIT = one_fault.EXIT
 _NO_FAULTS = ('done', 'preempted', 'stopped')
 _HANG = 'watchdog/hang'
 _STOP = 'vitals/stop'
@@ -64,6 +66,7 @@ _EXITS = {
     'file_system': 'the file system failed',
     'port': "the coordinator's port was taken",
     'lost_peer': 'a process lost another one',
+    'run_dir_lost': "the run's folder was moved, deleted or taken",
     'lost_host': 'a host gave no sign of life any more',
     'killed': 'a process was killed',
     'unknown': 'a process failed',
@@ -76,6 +79,7 @@ _WORDS = {
     'watchdog/stalled': 'a process stood still, stopped from outside',
     'supervisor/restart': 'the supervisor restarts the run',
     'supervisor/stopped': 'the supervisor stops',
+    one_fault.ERROR: 'the run ended with an error',
     _HANG: 'the watchdog saw a hang',
     _STOP: 'the run stops by its own numbers',
     'vitals/rewind': 'the run goes back',
@@ -122,7 +126,7 @@ def read_events(history: history_lib.History) -> list[Event]:
       *_starts(history),
       *_saves(history),
       *_evaluations(history),
-      *read_recorded(history),
+      *_recorded_once(history),
       *_end(history),
   ]
   return sorted(events, key=lambda event: event.seconds)
@@ -164,21 +168,26 @@ def _saves(history: history_lib.History) -> list[Event]:
   column = history.columns.get(_SAVED)
   if column is None:
     return []
-  took = history.columns.get(_SAVE_SECONDS)
-  durations = (
-      dict(zip(took.steps.tolist(), took.values.tolist(), strict=True))
-      if took is not None
-      else {}
-  )
+  took = _by_step(history, _SAVE_SECONDS)
+  blocked = _by_step(history, _BLOCKED_SECONDS)
   events = []
   for step, seconds in zip(
       column.steps.tolist(), column.seconds.tolist(), strict=True
   ):
     text = f'checkpoint of step {step:,}'
-    if step in durations:
-      text += f', {durations[step]:.1f} s'
+    if step in took:
+      text += f', whole after {took[step]:.3g} s beside training'
+    if step in blocked:
+      text += f', which it held up {blocked[step]:.3g} s'
     events.append(Event(kind='save', step=step, seconds=seconds, text=text))
   return events
+
+
+def _by_step(history: history_lib.History, name: str) -> dict[int, float]:
+  column = history.columns.get(name)
+  if column is None:
+    return {}
+  return dict(zip(column.steps.tolist(), column.values.tolist(), strict=True))
 
 
 def _evaluations(history: history_lib.History) -> list[Event]:
@@ -207,7 +216,7 @@ def is_fault(name: str) -> bool:
   """Whether an event of events.jsonl is something that went wrong."""
   if name.startswith(_EXIT):
     return name.removeprefix(_EXIT) not in _NO_FAULTS
-  return name in (_HANG, _STOP)
+  return name in (_HANG, _STOP, one_fault.ERROR)
 
 
 def _kind_of(name: str) -> str:
@@ -225,10 +234,34 @@ def _said(name: str) -> str:
   return _WORDS.get(name, words)
 
 
-def read_recorded(history: history_lib.History) -> list[Event]:
-  """What events.jsonl holds."""
+def _recorded_once(history: history_lib.History) -> list[Event]:
+  """What events.jsonl holds, each fault once."""
+  last_words = _last_words(history)
+  return read_recorded(
+      history,
+      [each for each in one_fault.merged(history.events)
+       if each is not last_words],
+  )  # fmt: skip
+
+
+def _last_words(history: history_lib.History) -> records_lib.Record | None:
+  """The error that ended the latest process, where nothing came after it."""
+  ending = endings.ending(history)
+  merged = one_fault.merged(history.events)
+  errors = [each for each in merged if each.name == one_fault.ERROR]
+  if ending is None or not errors:
+    return None
+  near = abs(errors[-1].seconds - ending.seconds) < one_fault.SOON_SECONDS
+  return errors[-1] if near else None
+
+
+def read_recorded(
+    history: history_lib.History,
+    records: Sequence[records_lib.Record] | None = None,
+) -> list[Event]:
+  """What records of events.jsonl say; None = all of them."""
   events = []
-  for record in history.events:
+  for record in history.events if records is None else records:
     what = _said(record.name)
     said = redaction.redacted(record.text) or f'{record.value:.6g}'
     if not record.text and record.unit:
@@ -264,11 +297,15 @@ def _end(history: history_lib.History) -> list[Event]:
   ending = endings.ending(history)
   if ending is None:
     return []
+  text = f'{ending.words}, after step {history.last_step:,}'
+  last_words = _last_words(history)
+  if last_words is not None:
+    text += f': {redaction.redacted(last_words.text)}'
   return [
       Event(
           kind='end',
           step=history.last_step,
           seconds=ending.seconds,
-          text=f'{ending.words}, after step {history.last_step:,}',
+          text=text,
       )
   ]

@@ -11,12 +11,14 @@ import re
 from t5wild.reports import events as events_lib
 from t5wild.reports import finding as finding_lib
 from t5wild.reports import history as history_lib
+from t5wild.reports import one_fault
 from t5wild.reports import restarts as restarts_lib
 
 _SIGNAL = re.compile(r'\bSIG[A-Z]+\b')
 _EXIT = 'a process was killed'
-_DETECTED = 'supervisor/detected'
-_SOON_SECONDS = 60.0  # from what the supervisor sees to what it writes of it
+# What a mark's one or two words leave out.
+_LABEL = re.compile(r'^(a process (was )?|the run ended with an )')
+_MOST_CHARACTERS = 400  # of what an error says
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,8 @@ def find(history: history_lib.History) -> list[finding_lib.Finding]:
   """A finding for each kind of fault, and one for the restarts beside them."""
   starts = restarts_lib.starts(history)
   by_name: dict[str, list[_End]] = {}
-  for event in events_lib.read_recorded(history):
+  records = one_fault.with_own_words(history.events)
+  for event in events_lib.read_recorded(history, records):
     if event.kind == 'fault':
       end = _end(history, starts, event)
       by_name.setdefault(end.name, []).append(end)
@@ -72,8 +75,8 @@ def _seen_after(
   seen = [
       each.seconds
       for each in history.events
-      if each.name == _DETECTED
-      and 0 <= event.seconds - each.seconds < _SOON_SECONDS
+      if each.name == one_fault.DETECTED
+      and 0 <= event.seconds - each.seconds < one_fault.SOON_SECONDS
   ]
   alive = restarts_lib.last_sign_of_life(history, event.seconds)
   if alive is None:
@@ -95,10 +98,10 @@ def _finding(
     after = finding_lib.duration(last.seen_after)
     text += f', seen {after} after its last sign of life'
   if last.said:
-    text += f': {last.said}'
+    text += f': {_shortened(last.said)}'
   starts = [end.start for end in ends if end.start]
   if starts:
-    text = f'{text.rstrip(".")}. {_resumed(starts)}'
+    text = f'{text.rstrip(".")}. {_resumed(history, starts)}'
   elif not last.said:
     text += '.'
   cost = _cost(history, starts)
@@ -110,16 +113,49 @@ def _finding(
       weight=finding_lib.SURE if is_over or not starts else cost,
       chart='timeline',
       seconds=last.event.seconds,
-      label=last.name.removeprefix('a process ').removeprefix('was '),
+      label=_LABEL.sub('', last.name),
   )
 
 
-def _resumed(starts: Sequence[history_lib.Start]) -> str:
+def _shortened(said: str) -> str:
+  said = ' '.join(said.split())
+  return f'{said[:_MOST_CHARACTERS]} ...' if said[_MOST_CHARACTERS:] else said
+
+
+def _resumed(
+    history: history_lib.History, starts: Sequence[history_lib.Start]
+) -> str:
   again = sum(start.num_steps_again for start in starts)
   return (
       f'The run was resumed from the checkpoint of step {_steps(starts)}; '
-      f'{_done_twice(again)}{_down(starts)}.'
+      f'{_done_twice(again)}{_down(starts)}.{_why_older(history, starts[-1])}'
   )
+
+
+def _why_older(
+    history: history_lib.History, start: history_lib.Start
+) -> str:
+  """Why no newer checkpoint was taken, as far as it is on record."""
+  since = start.last_seconds_before
+  if since is None:
+    return ''
+  told = one_fault.why_older(
+      history.events, since=since, until=start.seconds
+  )
+  if told:
+    return f' Of checkpoints it told: {_shortened(told)}.'
+  saved = history.columns.get('train/checkpoint/saved')
+  if saved is None:
+    return ''
+  newest = max(saved.steps[saved.seconds < start.seconds].tolist(), default=0)
+  if newest and newest == start.step:
+    return ' It was the newest that was whole.'
+  if newest > start.step:
+    return (
+        f' That of step {newest:,} was whole once, too; `t5wild checkpoints '
+        'list` tells how it is now.'
+    )
+  return ''
 
 
 def _down(starts: Sequence[history_lib.Start]) -> str:
@@ -147,7 +183,7 @@ def _restarts(
           level='warning' if again else 'note',
           text='The run was started again '
           f'{finding_lib.times(len(starts))}, from step {_steps(starts)}; '
-          f'{_done_twice(again)}.',
+          f'{_done_twice(again)}.{_why_older(history, starts[-1])}',
           step=starts[0].step,
           weight=_cost(history, starts),
           chart='timeline',

@@ -19,6 +19,7 @@ from t5wild.reports import history as history_lib
 from t5wild.vitals import goodput
 from t5wild.vitals import goodput_report
 from t5wild.vitals import lost_attempts
+from t5wild.vitals import stalls
 
 DOWN = goodput_report.DOWN  # between the records of two processes
 AGAIN = goodput_report.LOST  # steps that a restart did once more
@@ -94,6 +95,7 @@ def time_spent(
     events = lost_attempts.read_events(run_dir_lib.RunDir(history.path))
     report = goodput_report.make_report(
         lost_attempts.with_lost(attempts, events),
+        stalls=stalls.of_others(events),
         price_per_device_hour=price_per_device_hour,
     )
     return TimeSpent(

@@ -52,10 +52,71 @@ def test_a_killed_process_is_one_sentence_with_its_restart(killed):
       r'A process was killed by SIGKILL at step 440 or later, seen 3(\.0+)? s '
       r'after its last sign of life\. The run was resumed from the checkpoint '
       r'of step 400; 40 updates were done twice, and 1 h 0 min '
-      r'passed until training could go on\.',
+      r'passed until training could go on\. It was the newest that was whole\.',
       found.text,
   )
   assert found.step == 440
+
+
+def _add(run, *events):
+  with open(run.events_jsonl, 'a', encoding='utf-8') as file:
+    for seconds, name, value, text in events:
+      file.write(
+          records_lib.to_line(
+              records_lib.Record(0, seconds, 0, name, value, '', text)
+          )
+      )
+
+
+def test_a_kill_is_one_row_with_the_attempt_that_followed(killed):
+  end = history_lib.read_history(killed.path).starts[1].last_seconds_before
+  _add(
+      killed,
+      (end - 300, 'supervisor/attempt', 1.0, ''),
+      (end + 4.1, 'supervisor/restart', 0.0, 'killed: starting again in 0 s'),
+      (end + 4.5, 'supervisor/attempt', 2.0, ''),
+  )
+  rows = [
+      each.text
+      for each in contents_lib.read_contents(killed.path).events
+      if each.is_of_supervisor
+  ]
+  assert rows == [
+      'the supervisor starts: 1',
+      f'a process was killed: {_SAID[:-1]}. Attempt 2 began at once',
+  ]
+
+
+def test_what_an_error_said_is_told_once_with_its_exit_or_its_end(killed):
+  last = history_lib.read_history(killed.path).last_seconds
+  _add(killed, (last + 1, 'run/error', 1.0, 'OSError: token=abcdefghijklmn'))
+  contents = contents_lib.read_contents(killed.path)
+  told = [each for each in contents.findings if 'OSError' in each.text]
+  assert [each.level for each in told] == ['bad']
+  assert told[0].text.startswith('The run ended with an error at step 1,000')
+  assert sum('OSError' in each.text for each in contents.events) == 1
+  assert contents.events[-1].kind == 'end'
+  _add(killed, (last + 3, 'supervisor/exit/file_system', 1.0, 'exit code 1.'))
+  contents = contents_lib.read_contents(killed.path)
+  told = [each.text for each in contents.findings if 'OSError' in each.text]
+  (said,) = told
+  assert said.startswith('The file system failed at step 1,000 or later')
+  assert 'exit code 1. In its own words: OSError' in said
+  assert sum('OSError' in each.text for each in contents.events) == 1
+  assert 'abcdefghijklmn' not in repr(contents)
+
+
+def test_why_an_older_checkpoint_was_resumed_is_told(killed):
+  start = history_lib.read_history(killed.path).starts[1]
+  _add(
+      killed,
+      (start.seconds - 2, 'checkpoint/mirrored', 1.0, 'as every day'),
+      (start.seconds - 1, 'checkpoint/damaged', 1.0, 'm/checkpoint_420: torn'),
+  )
+  (found,) = findings.find(history_lib.read_history(killed.path))
+  assert found.text.endswith(
+      'Of checkpoints it told: m/checkpoint_420: torn.'
+  )
 
 
 def test_a_restart_is_drawn_no_earlier_than_the_fault_that_it_follows(killed):

@@ -12,6 +12,7 @@ from t5wild.reports import contents as contents_lib
 from t5wild.reports import events
 from t5wild.reports import history as history_lib
 from t5wild.reports import time_spent
+from t5wild.vitals import goodput
 from t5wild.vitals import goodput_report
 from t5wild.vitals import records as records_lib
 from t5wild.vitals import time_ledgers
@@ -162,6 +163,20 @@ def test_the_books_of_all_processes_come_before_what_records_tell(run):
   )
   # 350 s of 4 devices at 3.6 an hour.
   assert sum(spent.money.values()) == pytest.approx(1.4)
+
+
+def test_a_stall_of_another_process_is_in_the_table_as_goodput_has_it(run):
+  _write_books(run, 1000.0, 100.0, 0, 50)
+  with open(run.events_jsonl, 'a', encoding='utf-8') as file:
+    file.write(
+        records_lib.to_line(
+            records_lib.Record(
+                30, 1060.0, 3, 'watchdog/stalled', 20.0, 'seconds', 'process 3'
+            )
+        )
+    )
+  spent = time_spent.time_spent(history_lib.read_history(run.path))
+  assert spent.seconds == pytest.approx({'step': 80.0, goodput.STALLED: 20.0})
 
 
 def test_a_run_that_ended_before_its_first_record_is_told_why(tmp_path):
