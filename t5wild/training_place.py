@@ -24,6 +24,7 @@ from t5wild.vitals import records
 
 _POLL_SECONDS = 2.0
 _AGAIN_SECONDS = 0.5  # a rename and its way back are two moments
+_LOOK_SECONDS = 5.0  # a mount that stalls must not keep the loop
 _GONE = ' (deleted)'  # as Linux names what an open file was
 
 
@@ -64,16 +65,36 @@ class Place:
     if descriptor is not None:
       self._identity = _identity(os.stat(run_dir.path))
     self._owner = folder_lock.owner()
+    self._looker: threading.Thread | None = None
 
   def loss(self) -> Loss | None:
     """What has become of it, told alike on all processes; None: it is there."""
-    found = self._look()
+    found = self._look_in_time()
     if found is not None:
       time.sleep(_AGAIN_SECONDS)
-      found = self._look()
+      found = self._look_in_time()
     value = None if found is None else dataclasses.asdict(found)
     value = distributed.meet('place of the run', value=value)[0]
     return None if value is None else Loss(**value)
+
+  def _look_in_time(self) -> Loss | None:
+    """The same as far as can be told; a mount that stalls is no loss."""
+    if self._identity is None or (
+        self._looker is not None and self._looker.is_alive()
+    ):
+      return None
+    found = []
+    self._looker = threading.Thread(
+        target=lambda: found.append(self._look()), name='place', daemon=True
+    )
+    self._looker.start()
+    self._looker.join(_LOOK_SECONDS)
+    if not found:
+      logging.warning(
+          '%s has not answered in %.0f s: nobody knows whether it is still '
+          'what it was; the run goes on', self._run_dir.path, _LOOK_SECONDS,
+      )  # fmt: skip
+    return found[0] if found else None
 
   def _look(self) -> Loss | None:
     if self._identity is None:

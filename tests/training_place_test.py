@@ -101,6 +101,22 @@ def test_a_loss_is_noticed_between_saves(place, run):
     assert noticed.wait(10)
 
 
+def test_a_mount_that_stalls_keeps_nobody_and_is_no_loss(
+    place, monkeypatch, caplog
+):
+  goes_on = threading.Event()
+  monkeypatch.setattr(training_place, '_LOOK_SECONDS', 0.1)
+  monkeypatch.setattr(
+      training_place, '_identity', lambda found: goes_on.wait(60)
+  )
+  assert place.loss() is None
+  assert 'has not answered' in caplog.text
+  threads = threading.active_count()
+  assert place.loss() is None  # and waits for it no more
+  assert threading.active_count() == threads
+  goes_on.set()
+
+
 def test_who_holds_nothing_looks_at_nothing(tmp_path):
   place = training_place.Place(run_dir_lib.RunDir(str(tmp_path / 'absent')))
   assert place.loss() is None
