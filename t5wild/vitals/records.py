@@ -9,6 +9,7 @@ event has a `"text"` besides, where a number does not say it all.
 """
 
 from collections.abc import Iterable, Iterator
+import contextlib
 import dataclasses
 import json
 import logging
@@ -123,7 +124,8 @@ class RecordWriter:
   appending writes; a half line left by a killed process is closed first, so it
   spoils no record of ours. A disk that refuses to take records is reported
   (once until it takes them again), the records are counted in `dropped`, and
-  the run goes on.
+  the run goes on. A file that is moved or removed meanwhile, as by a rotation
+  of logs, is begun anew in the same folder, wherever that is by then.
   """
 
   def __init__(self, path: str | os.PathLike[str]):
@@ -137,8 +139,14 @@ class RecordWriter:
     """
     self.path = os.fspath(path)
     self.dropped = 0
-    os.makedirs(os.path.dirname(self.path) or '.', exist_ok=True)
-    self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    folder, self._name = os.path.split(self.path)
+    os.makedirs(folder or '.', exist_ok=True)
+    self._folder = os.open(folder or '.', os.O_RDONLY | os.O_DIRECTORY)
+    try:
+      self._file = self._open()
+    except OSError:
+      os.close(self._folder)
+      raise
     self._close_half_line()
     self._queue: queue.SimpleQueue = queue.SimpleQueue()
     self._closed = False
@@ -171,6 +179,31 @@ class RecordWriter:
     self._queue.put(_STOP)
     self._thread.join()
     os.close(self._file)
+    os.close(self._folder)
+
+  def _open(self) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    return os.open(self._name, flags, 0o644, dir_fd=self._folder)
+
+  def _begin_anew_if_gone(self) -> None:
+    is_there = False
+    with contextlib.suppress(FileNotFoundError):
+      there = os.stat(self._name, dir_fd=self._folder)
+      is_there = os.path.samestat(there, os.fstat(self._file))
+    if is_there:
+      return
+    try:
+      file = self._open()
+    except FileNotFoundError:
+      return  # the folder is removed: the run's own watch tells
+    os.close(self._file)
+    self._file = file
+    self._close_half_line()
+    logging.warning(
+        '%s was moved or removed: what is reported from here on is in a new '
+        'file.',
+        self.path,
+    )
 
   def _close_half_line(self) -> None:
     size = os.fstat(self._file).st_size
@@ -190,6 +223,7 @@ class RecordWriter:
   def _append(self, records: list[Record]) -> None:
     data = ''.join(map(to_line, records)).encode()
     try:
+      self._begin_anew_if_gone()
       written = os.write(self._file, data)
       if written < len(data):
         # A disk that fills up takes part of it: close the half line and keep

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import os
+import shutil
 import threading
 
 from hypothesis import given
@@ -79,6 +80,39 @@ def test_a_file_emptied_while_open_takes_further_whole_lines(tmp_path):
   assert [r.step for r in records_lib.read_records(path)] == [2]
 
 
+@pytest.mark.parametrize('is_moved', [True, False])
+def test_a_file_moved_or_removed_is_begun_anew_in_its_folder(
+    is_moved, tmp_path, caplog
+):
+  path = tmp_path / 'run' / 'metrics.jsonl'
+  writer = records_lib.RecordWriter(path)
+  for step in range(3):
+    writer.write([_record(step)])
+    writer.flush()
+    if step == 0:
+      (path.rename(path.with_suffix('.1')) if is_moved else path.unlink())
+  writer.close()
+  assert [r.step for r in records_lib.read_records(path)] == [1, 2]
+  assert caplog.text.count('was moved or removed') == 1
+
+
+def test_records_follow_a_folder_that_is_moved_and_survive_one_removed(
+    tmp_path,
+):
+  writer = records_lib.RecordWriter(tmp_path / 'run' / 'metrics.jsonl')
+  (tmp_path / 'run').rename(tmp_path / 'moved')
+  (tmp_path / 'run').mkdir()
+  writer.write([_record(1)])
+  writer.flush()
+  assert not list((tmp_path / 'run').iterdir())
+  moved = records_lib.read_records(tmp_path / 'moved' / 'metrics.jsonl')
+  assert [record.step for record in moved] == [1]
+  shutil.rmtree(tmp_path / 'moved')
+  writer.write([_record(2)])
+  writer.close()
+  assert writer.dropped == 0 and not (tmp_path / 'moved').exists()
+
+
 def test_two_writers_of_one_file_leave_whole_lines(tmp_path):
   path = tmp_path / 'metrics.jsonl'
   writers = [records_lib.RecordWriter(path) for _ in range(2)]
@@ -100,12 +134,10 @@ def test_two_writers_of_one_file_leave_whole_lines(tmp_path):
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='no /dev/full')
 def test_a_full_disk_is_told_once_and_the_run_goes_on(caplog):
   caplog.set_level(logging.ERROR)
-  writer = records_lib.RecordWriter.__new__(records_lib.RecordWriter)
-  writer.path, writer.dropped, writer._failing = '/dev/full', 0, False
-  writer._file = os.open('/dev/full', os.O_WRONLY)
+  writer = records_lib.RecordWriter('/dev/full')
   for step in range(3):
-    writer._append([_record(step)])
-  os.close(writer._file)
+    writer.write([_record(step)])
+  writer.close()
   assert writer.dropped == 3
   assert len(caplog.records) == 1
   assert 'free some space' in caplog.text
