@@ -163,6 +163,8 @@ class InferenceEvaluator:
       self._has_log_dir = True
     # What a step's log ran into was told then; seqio would raise it again.
     self._seqio_evaluator._metrics_future = None
+    counts = {name: len(rows) for name, rows in self._datasets().items()}
+    logging.info('Decodes and scores, which may take a while: %s', counts)
     run = functools.partial(functools.partial, train_state=train_state)
     key = jax.random.PRNGKey(0)
     fns = self._infer_fns
@@ -195,8 +197,7 @@ class InferenceEvaluator:
     }
 
   def _check_not_empty(self) -> None:
-    datasets = getattr(self._seqio_evaluator, 'cached_model_datasets', {})
-    empty = [name for name, dataset in datasets.items() if not len(dataset)]
+    empty = [name for name, rows in self._datasets().items() if not len(rows)]
     if empty:
       raise ValueError(
           f'tasks {empty} have no example in split {self._cfg.split!r}: '
@@ -204,6 +205,8 @@ class InferenceEvaluator:
           'data.DatasetConfig.split, or the task.'
       )
 
+  def _datasets(self) -> Mapping[str, Any]:
+    return getattr(self._seqio_evaluator, 'cached_model_datasets', {})
 
   def _check_packages(self) -> None:
     """Refuses metrics whose package is missing, before there is a step."""

@@ -162,6 +162,24 @@ class RunDir:
     """Folder of the checkpoint of a step, complete or not."""
     return self.join(f'{CHECKPOINT_PREFIX}{step}')
 
+  def why_blocked(self) -> str | None:
+    """Says which file of a run's own cannot be written where it lies; or None.
+
+    On a local disk; as far as looking tells, and writing nothing.
+    """
+    if self.is_bucket:
+      return None
+    for path in (
+        self.config_gin, self.operative_config_gin, self.model_info,
+        self.environment_json, self.program_json, self.metrics_jsonl,
+        self.events_jsonl, self.training_lock,
+    ):  # fmt: skip
+      if os.path.isdir(path):
+        return f'{path} is a folder, where a run has a file'
+      if os.path.exists(path) and not os.access(path, os.W_OK):
+        return f'this user may not write to {path}'
+    return None
+
   def local_checkpoint_steps(self) -> list[int]:
     """Steps that have a checkpoint folder on a local disk, in order.
 

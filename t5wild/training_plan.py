@@ -117,12 +117,14 @@ class TrainingPlan:
           'writer; expected True, only Orbax checkpoints are written here. '
           'Drop the binding.'
       )
-    why = run_dir_lib.why_unwritable(self.model_dir)
+    why = run_dir_lib.why_unwritable(self.model_dir) or run_dir_lib.RunDir(
+        self.model_dir
+    ).why_blocked()
     if why is not None and not self.dry_run:
       raise ValueError(
           f'MODEL_DIR is {self.model_dir!r}: {why}. Expected a folder that is '
-          'there and can be written to, or can be made. Set another '
-          '--gin.MODEL_DIR.'
+          'there and can be written to, with all that is in it, or can be '
+          'made. Mend it, or set another --gin.MODEL_DIR.'
       )
     actions_lib.parse_modes(self.actions)
     service_lib.check(self.sinks)

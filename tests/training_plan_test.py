@@ -42,6 +42,16 @@ def test_a_plan_that_cannot_work_is_refused(name, value, message):
     training_plan.TrainingPlan(**_GOOD | {name: value})
 
 
+@pytest.mark.parametrize('name', ['config.gin', 'metrics.jsonl'])
+def test_a_folder_where_a_file_of_the_run_belongs_is_refused(tmp_path, name):
+  plan = _GOOD | {'model_dir': str(tmp_path)}
+  training_plan.TrainingPlan(**plan)
+  (tmp_path / name).mkdir()
+  with pytest.raises(ValueError, match=f'{name} is a folder.*Mend it'):
+    training_plan.TrainingPlan(**plan)
+  training_plan.TrainingPlan(**plan | {'dry_run': True})
+
+
 @pytest.mark.parametrize('name', ['eval_period', 'stats_period'])
 def test_a_period_of_0_is_none_as_in_t5x(name):
   plan = training_plan.TrainingPlan(**_GOOD | {name: 0})

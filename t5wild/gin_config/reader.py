@@ -382,4 +382,6 @@ def _error_line(error: BaseException) -> int:
 def _error_text(error: BaseException) -> str:
   if isinstance(error, StopIteration):
     return 'the text ends too early'
-  return str(error.args[0]).splitlines()[0] if error.args else str(error)
+  text = str(error.args[0]).splitlines()[0] if error.args else str(error)
+  # Python's own words show an object and a line within the value.
+  return 'the value is no literal' if text.startswith('malformed') else text

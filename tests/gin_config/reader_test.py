@@ -114,6 +114,15 @@ def test_a_syntax_error_names_its_line(tmp_path, text, line):
   assert str(raised.value).startswith(f'{path}:{line}: ')
 
 
+@pytest.mark.parametrize('value', ['runs/mine', "{'x': y}"])
+def test_a_value_without_quotes_is_told_in_our_words_alone(tmp_path, value):
+  path = _touch(tmp_path, 'a.gin', f'A = 1\nMODEL_DIR = {value}\n')
+  with pytest.raises(reader.GinError, match='no literal') as raised:
+    reader.read_file(path)
+  assert 'strings need quotes' in str(raised.value)
+  assert '<ast' not in str(raised.value) and 'line 1' not in str(raised.value)
+
+
 def test_statements_keep_their_lines_and_values(tmp_path):
   path = _touch(tmp_path, 'a.gin', (
       '# head\n'
