@@ -148,6 +148,10 @@ _BY_WORDS = (
 )  # fmt: skip
 # What comes before the name of a device that computes wrongly.
 _CORRUPTION = corruption.WORDS
+# What came before so many lines of progress did not end the run; steps that
+# were under way may still be told after what did.
+_PROGRESS = re.compile(r'\W*step [\d,]+/[\d,]+ ')
+_SURVIVED_LINES = 10
 _HANG_LINE = re.compile(r'^process \d+ hangs in ')
 _LAGGARD_LINE = re.compile(r'^  process \d+ on ')
 _CRASHES = {
@@ -233,7 +237,9 @@ def classify(
     line = "killed by the kernel's out-of-memory killer"
   elif kind in (UNKNOWN, KILLED):
     # SIGKILL gives no last words: what stands there is older.
-    found = None if code == -signal.SIGKILL else _search(lines, KINDS)
+    found = None
+    if code != -signal.SIGKILL:
+      found = _search(_not_survived(lines), KINDS)
     kind, line = found or (kind, '')
   return Failure(
       kind=kind,
@@ -261,6 +267,14 @@ def _by_code(code: int) -> Kind:
   if code < 0 and code not in _CRASHES:
     return KILLED
   return UNKNOWN
+
+
+def _not_survived(lines: Sequence[str]) -> Sequence[str]:
+  """Without what the run went on from: a save that failed hours ago."""
+  progress = [i for i, line in enumerate(lines) if _PROGRESS.match(line)]
+  if len(progress) < _SURVIVED_LINES:
+    return lines
+  return lines[progress[-_SURVIVED_LINES] :]
 
 
 def _search(

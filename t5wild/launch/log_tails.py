@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 _NUM_LINES = 400
 _MAX_BYTES = 1 << 20
+_MAX_BEHIND = 8 * _MAX_BYTES  # at a pump; of more only the end is read
 
 
 class LogTail:
@@ -32,14 +33,36 @@ class LogTail:
     self._lines: collections.deque[str] = collections.deque(maxlen=_NUM_LINES)
 
   def pump(self) -> None:
-    """Takes what is new."""
-    while data := self._file.read(_MAX_BYTES):
+    """Takes what is new, up to the end that the file has now.
+
+    A process that prints faster than this reads must not keep the supervisor:
+    what is too far behind is passed over. A file that was cut (logrotate) is
+    read from its beginning.
+    """
+    end = os.fstat(self._file.fileno()).st_size
+    start = self._file.tell()
+    if end < start:
+      self._jump(0, f'the log was cut from {start:,} to {end:,} bytes')
+    elif end - start > _MAX_BEHIND:
+      self._jump(
+          end - _MAX_BYTES,
+          f'{end - _MAX_BYTES - start:,} bytes of the log are not shown',
+      )
+    while self._file.tell() < end and (
+        data := self._file.read(min(_MAX_BYTES, end - self._file.tell()))
+    ):
       # A progress line is written over itself: each part is a line here.
       *whole, self._rest = (self._rest + data).replace(b'\r', b'\n').split(
           b'\n'
       )
       self._lines.extend(line.decode(errors='replace') for line in whole)
       self._show(whole)
+
+  def _jump(self, place: int, why: str) -> None:
+    self._file.seek(place)
+    whole, self._rest = [self._rest, f'[{why}]'.encode()], b''
+    self._lines.extend(line.decode(errors='replace') for line in whole if line)
+    self._show([line for line in whole if line])
 
   def lines(self) -> list[str]:
     """The last lines, oldest first; the half one that ends it, too."""

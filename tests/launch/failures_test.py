@@ -80,6 +80,16 @@ def test_what_a_killed_process_said_before_is_not_taken_for_its_cause():
   assert found.kind is failures.KILLED
 
 
+def test_what_the_run_went_on_from_is_not_taken_for_its_cause():
+  full = 'OSError: [Errno 28] No space left on device'
+  progress = [f'step {n}/1000  loss 2.5  9.1k tokens/s' for n in range(100)]
+  survived = failures.classify(-signal.SIGSEGV, [full, *progress, 'Fatal'])
+  assert survived.kind is failures.UNKNOWN
+  # Steps that were under way may still be told after what ended the run.
+  last = failures.classify(1, [*progress, full, *progress[:5], 'Fatal'])
+  assert last.kind is failures.SAVE_ERROR
+
+
 def test_the_cause_is_not_the_one_who_only_lost_a_peer():
   lost = failures.Failure(kind=failures.LOST_PEER, code=-6, process=0)
   dead = failures.Failure(kind=failures.KILLED, code=-9, process=1)
