@@ -19,6 +19,8 @@ from t5wild.data import pipelines
 from t5wild.data import tfds_data
 from t5wild.data import vocabularies
 
+_MOST_NAMED = 8
+
 
 def set_data_dirs(
     *, tfds_data_dir: str | None, cache_dirs: Sequence[str]
@@ -55,14 +57,15 @@ def provider_of(cfg: Any) -> Any:
     return cfg.mixture_or_task_name
   try:
     return seqio.get_mixture_or_task(cfg.mixture_or_task_name)
-  except ValueError as error:
+  except ValueError:
     raise ValueError(
         f'no seqio task or mixture is named {cfg.mixture_or_task_name!r}'
-        f'{_near(cfg.mixture_or_task_name)}: expected one that is registered. '
-        f'{error} Import the module that registers it (a gin line: import '
-        'my_package.tasks, in a --gin_file), or correct MIXTURE_OR_TASK_NAME '
-        '(--task where that was given).'
-    ) from None  # seqio's own words are in it
+        f'{_near(cfg.mixture_or_task_name)}: expected one that is registered, '
+        f'which {_registered()} are. Import the module that registers it (a '
+        'gin line: import my_package.tasks, in a --gin_file; those of T5: '
+        'import t5.data.mixtures), or correct MIXTURE_OR_TASK_NAME (--task '
+        'where that was given).'
+    ) from None  # or binaries print seqio's traceback
 
 
 def _near(name: str) -> str:
@@ -72,6 +75,16 @@ def _near(name: str) -> str:
   names = [*seqio.TaskRegistry.names(), *seqio.MixtureRegistry.names()]
   close = difflib.get_close_matches(name, names, n=3)
   return f' (did you mean {" or ".join(map(repr, close))}?)' if close else ''
+
+
+def _registered() -> str:
+  """The names that there are, as far as they can be read at a glance."""
+  import seqio
+
+  names = [*seqio.TaskRegistry.names(), *seqio.MixtureRegistry.names()]
+  shown = ', '.join(map(repr, sorted(names)[:_MOST_NAMED]))
+  more = len(names) - _MOST_NAMED
+  return f'{shown} and {more} more' if more > 0 else shown or 'none'
 
 
 def subtasks_of(provider: Any) -> list[Any]:
@@ -158,7 +171,7 @@ def get_vocabulary(cfg: Any) -> tuple[Any, Any]:
     return found[0], found[0]
   raise ValueError(
       f"the task's features {sorted(features)} have the vocabularies "
-      f'{[str(vocabulary) for vocabulary in found]}: expected "inputs" and '
+      f'{list(map(vocabularies.in_words, found))}: expected "inputs" and '
       '"targets", or one vocabulary for all. Give the features one vocabulary.'
   )
 
@@ -199,8 +212,8 @@ def verify_matching_vocabs(cfg: Any, model: Any) -> None:
   raise ValueError(
       f'the vocabularies of the task {provider_of(cfg).name} and of the model '
       'differ (inputs, targets):\n'
-      f'  task:  {task_side[0]}, {task_side[1]}\n'
-      f'  model: {model_side[0]}, {model_side[1]}\n'
+      f'  task:  {", ".join(map(vocabularies.in_words, task_side))}\n'
+      f'  model: {", ".join(map(vocabularies.in_words, model_side))}\n'
       "Expected the same. Set VOCABULARY to the task's, or choose a task with "
       "the model's."
   )
@@ -219,7 +232,7 @@ def _check_network_size(model: Any, vocabularies_of_model: Any) -> None:
     if size > table_size:
       raise ValueError(
           f'the vocabulary of the {side} has more tokens than the network:\n'
-          f'  vocabulary: {size} ({vocabulary})\n'
+          f'  vocabulary: {size} ({vocabularies.in_words(vocabulary)})\n'
           f'  network:    {table_size}\n'
           f'Expected at most as many. Set {type(config).__name__}.vocab_size '
           f'to {size} or more, or VOCABULARY to one that fits.'

@@ -73,6 +73,20 @@ class ByteVocabulary:
     return f'ByteVocabulary(extra_ids={self.extra_ids})'
 
 
+def in_words(vocabulary: Any) -> str:
+  """A vocabulary as errors name it: not by its address in memory."""
+  text = str(vocabulary)
+  if not text.startswith('<'):
+    return text
+  kind = type(vocabulary).__name__
+  path = getattr(vocabulary, 'sentencepiece_model_file', None)
+  given = [] if path is None else [repr(str(path))]
+  extra_ids = getattr(vocabulary, 'extra_ids', None)
+  if isinstance(extra_ids, int):
+    given.append(f'extra_ids={extra_ids}')
+  return f'{kind}({", ".join(given)})'
+
+
 def are_equal(left: Any, right: Any) -> bool:
   """Says whether two vocabularies are the same, whichever library's each is.
 

@@ -303,6 +303,7 @@ def _check_scopes(report: Report) -> None:
 
 
 def _check_types(report: Report, last: dict[Any, Seen]) -> None:
+  told = set()  # one macro may be behind several bindings: it is one mistake
   for seen in last.values():
     if seen.target is None:
       continue
@@ -313,6 +314,9 @@ def _check_types(report: Report, last: dict[Any, Seen]) -> None:
     if signatures.fits(value, annotation):
       continue
     expected = signatures.describe(annotation)
+    if (str(place), expected) in told:
+      continue
+    told.add((str(place), expected))
     report.add(
         'type', place,
         what=f'{seen.binding.key!r} is given {_shown(value)}, '

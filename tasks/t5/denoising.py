@@ -10,6 +10,7 @@ import gin
 import seqio
 import tensorflow as tf
 
+from t5wild.data import vocabularies
 from t5wild.tasks.t5 import chunks
 from t5wild.tasks.t5 import gin_names
 from t5wild.tasks.t5 import noise
@@ -286,7 +287,8 @@ def single_example_denoise(  # noqa: PLR0913 -- T5's signature
   if other.vocabulary != vocabulary:
     raise ValueError(
         'inputs are made of targets, and their vocabularies differ:\n'
-        f'  {input_feature_key}: {other.vocabulary}\n  targets: {vocabulary}\n'
+        f'  {input_feature_key}: {vocabularies.in_words(other.vocabulary)}\n'
+        f'  targets: {vocabularies.in_words(vocabulary)}\n'
         'Expected the same. Give both features one vocabulary.'
     )
   rows = {'batch_size': batch_size} if batch_size else {}

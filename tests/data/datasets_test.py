@@ -199,7 +199,7 @@ def test_what_cannot_be_read_is_refused_with_the_mend(cfg, converter):
     )
 
   with pytest.raises(
-      ValueError, match='(?s)named .absent.*Import the module.*--task'
+      ValueError, match='(?s)named .absent.*registered, which.*Import'
   ) as raised:
     get(mixture_or_task_name='absent')
   assert raised.value.__cause__ is None  # or binaries print seqio's traceback

@@ -83,6 +83,18 @@ def test_other_vocabularies_spell_sentinels_themselves():
   assert vocabularies.decode_as_written([1, 2], vocabulary=Words) == 'x xx'
 
 
+def test_errors_name_a_vocabulary_by_what_it_is_made_of(seqio):
+  assert vocabularies.in_words(seqio.ByteVocabulary(9)) == (
+      'ByteVocabulary(extra_ids=9)'
+  )
+  assert vocabularies.in_words(vocabularies.ByteVocabulary(9)) == (
+      'ByteVocabulary(extra_ids=9)'
+  )
+  absent = seqio.SentencePieceVocabulary('/absent.model', 100)
+  assert '/absent.model' in vocabularies.in_words(absent)
+  assert ' at 0x' not in vocabularies.in_words(object())
+
+
 def test_fewer_than_no_sentinels_are_refused():
   with pytest.raises(ValueError, match='extra_ids is -1.*expected 0 or more'):
     vocabularies.ByteVocabulary(-1)

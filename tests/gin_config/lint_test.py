@@ -121,6 +121,17 @@ def test_a_wrong_type_behind_macros_is_refused_where_it_was_written(toy, write):
   assert _only_error(_lint(path)).startswith(f"{path}:6: OTHER = 'big'")
 
 
+def test_a_macro_of_a_wrong_type_is_one_error_however_many_read_it(toy, write):
+  path = write('a.gin', """
+      BATCH = 'eight'
+      toy.train.model = @toy.Model()
+      toy.train.data = @other/toy.DatasetConfig()
+      toy.DatasetConfig.batch_size = %BATCH
+      other/toy.DatasetConfig.batch_size = %BATCH
+  """)
+  assert "is given 'eight'" in _only_error(_lint(path))
+
+
 def test_a_wrong_type_that_a_flag_overrides_is_left_alone(toy, write):
   path = write('a.gin', "toy.Model.size = '4'")
   assert not _lint(path, flag=['toy.Model.size = 4']).errors
