@@ -36,6 +36,10 @@ _BY_ERROR = {
 }
 
 
+class LeftEarlyError(Exception):
+  """A run that code of its recipe ended, with an exit code that says done."""
+
+
 # No errors, and one that has left its words where they belong.
 _IN_ORDER = (
     preemption.Preempted, KeyboardInterrupt, training_place.PlaceLostError
@@ -60,9 +64,22 @@ def told_to(watchdog: Any, model_dir: str) -> Iterator[None]:
 
   The text of an error that ends it is `run/error` in the events, without
   secrets: logs may be elsewhere, or gone.
+
+  Raises:
+    LeftEarlyError: The block ended by `sys.exit()`, as if the run were done.
   """
   try:
-    yield
+    try:
+      yield
+    except SystemExit as error:
+      if error.code:
+        raise
+      raise LeftEarlyError(
+          f'sys.exit({error.code}) was called at step {watchdog.step}, before '
+          'the run was done: expected code of a recipe to let it go on, or to '
+          'raise what is wrong. Look for it in actions, metrics and data '
+          'sources.'
+      ) from error
   except BaseException as error:
     if not isinstance(error, _IN_ORDER):
       _record(error, model_dir, step=watchdog.step)

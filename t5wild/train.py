@@ -51,6 +51,7 @@ _ENDS = {
     corruption_checks.SilentCorruptionError: exit_codes.BAD_HARDWARE,
     step_watch.UnstableError: exit_codes.UNSTABLE,
     training_place.PlaceLostError: exit_codes.RUN_DIR_LOST,
+    run_ends.LeftEarlyError: exit_codes.FAILED,
 }
 
 

@@ -4,6 +4,7 @@
 
 import contextlib
 import os
+import sys
 
 import pytest
 
@@ -64,3 +65,19 @@ def test_the_words_of_an_error_are_on_record_without_secrets(tmp_path):
   assert record.text == (
       'RuntimeError: cannot log in with api_key = "[hidden]"'
   )
+
+
+@pytest.mark.parametrize(
+    ('code', 'raised'),
+    [(0, run_ends.LeftEarlyError), (None, run_ends.LeftEarlyError),
+     (3, SystemExit)],
+)  # fmt: skip
+def test_a_recipe_that_leaves_with_0_has_not_done_its_run(
+    code, raised, tmp_path
+):
+  run_dir = run_dir_lib.RunDir(str(tmp_path))
+  watchdog = watchdog_lib.Watchdog(run_dir, ledger=goodput.Ledger())
+  with pytest.raises(raised), watchdog, run_ends.told_to(watchdog, tmp_path):
+    sys.exit(code)
+  (attempt,) = time_ledgers.read_all(run_dir)
+  assert attempt.ended == time_ledgers.FAILED

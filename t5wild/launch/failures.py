@@ -205,6 +205,22 @@ def lost_host(line: str, *, process: int) -> Failure:
   )
 
 
+def left_early(process: int, *, step: int) -> Failure:
+  """What ended a process with exit code 0 before its run was done.
+
+  Args:
+    process: its index.
+    step: at which it was.
+  """
+  return Failure(
+      kind=UNKNOWN,
+      code=exit_codes.FAILED.code,
+      process=process,
+      line=f'it left with exit code 0 at step {step}, before the run was done: '
+      'something in it ends the process (sys.exit, os._exit)',
+  )
+
+
 def classify(
     code: int,
     lines: Sequence[str],

@@ -23,9 +23,12 @@ from t5wild.launch import log_tails
 from t5wild.launch import process_state
 from t5wild.vitals import heartbeats
 from t5wild.vitals import supervised
+from t5wild.vitals import time_ledgers
 
 # Signs come each second; so late, it is worth a line.
 _LATE_SECONDS = 15.0
+# Within this of an exit, a sign is the last one, or nearly.
+_NEW_SIGN_SECONDS = 5.0
 
 
 def free_port() -> int:
@@ -143,19 +146,35 @@ class LocalGroup:
     # The lines first of all: the exit may have come after the last pump.
     for index in ended:
       self._tails[index].pump()
-      self._failures.append(
-          failures.classify(
-              self._processes[index].returncode,
-              self._tails[index].lines(),
-              process=self._first + index,
-              num_oom_kills=host_memory.num_oom_kills() - self._oom_kills,
-          )
+      failure = failures.classify(
+          self._processes[index].returncode,
+          self._tails[index].lines(),
+          process=self._first + index,
+          num_oom_kills=host_memory.num_oom_kills() - self._oom_kills,
       )
+      self._failures.append(self._left_early(failure) or failure)
     return [
         index
         for index, process in enumerate(self._processes, start=self._first)
         if process.poll() is None
     ]
+
+  def _left_early(self, end: failures.Failure) -> failures.Failure | None:
+    """The failure of a process that says it is done, and by its sign is not.
+
+    As where code of the recipe, or a library, ends the process. An old sign
+    tells nothing: the last one may not have been written (a full disk).
+    """
+    for sign in self.signs():
+      is_new = abs(time.time() - sign.seconds) < _NEW_SIGN_SECONDS
+      if (
+          end.kind is failures.DONE
+          and sign.process == end.process
+          and is_new
+          and sign.ended not in time_ledgers.IN_ORDER
+      ):
+        return failures.left_early(end.process, step=sign.step)
+    return None
 
   def ended(self) -> list[failures.Failure]:
     """How those ended that have, in order of time."""

@@ -43,6 +43,7 @@ class Heartbeat:
     median_step_seconds: of the last steps; None before there are any.
     host_seconds: that its loop was busy a step, of the last interval.
     device_seconds: of the same small piece of work on its slowest device.
+    ended: how the run ended, as the time ledger has it; '': it goes on.
   """
 
   process: int
@@ -59,6 +60,7 @@ class Heartbeat:
   median_step_seconds: float | None = None
   host_seconds: float | None = None
   device_seconds: float | None = None
+  ended: str = ''
 
 
 def write(run_dir: run_dir_lib.RunDir, heartbeat: Heartbeat) -> None:

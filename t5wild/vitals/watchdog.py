@@ -225,6 +225,7 @@ class Watchdog:
         median_step_seconds=patience_lib.median(self._durations),
         host_seconds=self._busy_seconds,
         device_seconds=self._device_seconds,
+        ended=self._ended or '',
     )
 
   def _group(self, phase: str) -> str:

@@ -65,6 +65,21 @@ def _sign_of_life(tmp_path) -> str:
   return f"mkdir -p {folder}; echo '{sign}' > {folder}/process_0.json"
 
 
+@pytest.mark.parametrize(
+    ('ended', 'age', 'code'),
+    [('', 0, 1), ('failed', 0, 1), ('done', 0, 0), ('', 60, 0)],
+)
+def test_who_leaves_with_0_before_the_run_is_done_has_failed(
+    ended, age, code, tmp_path, capfd
+):
+  sign = _sign_of_life(tmp_path).replace(
+      '"seconds": 0.0', f'"ended": "{ended}", "seconds": {time.time() - age}', 1
+  )
+  assert _supervise(tmp_path, sign, '--max_restarts=0') == code
+  told = capfd.readouterr().err
+  assert ('at step 7, before the run was done' in told) == bool(code)
+
+
 def _wait_for(path) -> None:
   deadline = time.monotonic() + 30
   while not path.exists():
