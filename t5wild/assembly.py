@@ -19,6 +19,7 @@ from t5wild import training_checks
 from t5wild import training_claim
 from t5wild import training_data
 from t5wild import training_description
+from t5wild import training_end
 from t5wild import training_evaluators
 from t5wild import training_past
 from t5wild import training_place
@@ -180,12 +181,11 @@ class _Session:
     self._trainer = trainer
     self._states = states
     self._ledger = ledger
-    self._first_step = initial.step
+    self._first_step, self._is_resumed = initial.step, initial.is_own
     self._watchdog, self._place = watchdog, place
     watchdog.begin(initial.step)
-    self._is_resumed = initial.is_own
     self._run_dir = run_dir_lib.RunDir(plan.model_dir)
-    self._total_steps = plan.last_step(initial.step)
+    self._total_steps = training_end.last_step(plan, initial)
     self._user_actions = actions_lib.parse_modes(plan.actions)
     self._check_actions()
     save_cfg = plan.checkpoint_cfg.save
