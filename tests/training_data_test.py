@@ -25,6 +25,7 @@ def _plan(**fields):
   return training_plan.TrainingPlan(**{
       **nothing,
       'use_orbax': True,
+      'model_dir': 'run',
       'model': small_runs.make_model(config_changes=small_runs.SMALL),
       'train_dataset_cfg': synthetic.SyntheticConfig(
           batch_size=8,

@@ -396,6 +396,5 @@ def _mend(value: Any, expected: str) -> str:
     return f', such as {int(value)}'
   if isinstance(value, str) and reader.is_value(value.title()):
     return f', such as {value.title()} (without quotes)'
-  if isinstance(value, reader.Reference):
-    return f', such as {_shown(value)}()'
-  return ''
+  is_reference = isinstance(value, reader.Reference)
+  return f', such as {_shown(value)}()' if is_reference else ''
