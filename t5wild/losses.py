@@ -144,7 +144,7 @@ def _smoothed_values(
   """Target probability of the label and of each other class."""
   if not 0.0 <= label_smoothing < 1.0:
     raise ValueError(
-        f'label_smoothing is {label_smoothing!r}: it must be at least 0 and '
+        f'label_smoothing is {label_smoothing!r}: expected at least 0 and '
         'below 1; set it to 0.0 for none, 0.1 is usual'
     )
   return 1.0 - label_smoothing, label_smoothing / max(vocab_size - 1, 1)

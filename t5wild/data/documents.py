@@ -158,8 +158,8 @@ class DocumentReader:
     table = arrow_files.open_parquet(piece.file.path)
     if self.text_field not in table.schema_arrow.names:
       raise CorruptTextError(
-          f'{piece.file.path} has no column {self.text_field!r}: it has '
-          f"{table.schema_arrow.names}. Set the task's text_field to one."
+          f'{piece.file.path} has no column {self.text_field!r}: expected one '
+          f"of {table.schema_arrow.names}. Set the task's text_field to it."
       )
     first = sum(
         table.metadata.row_group(group).num_rows for group in range(piece.start)

@@ -100,8 +100,8 @@ def find_layout(
   missing = [name for name in layout.features if name not in lengths]
   if missing:
     raise ValueError(
-        f'task_feature_lengths {dict(lengths)} lacks {missing}: the model '
-        f'({name}) needs {list(layout.features)}. Add them to '
+        f'task_feature_lengths {dict(lengths)} lacks {missing}: expected '
+        f'{list(layout.features)}, as the model ({name}) needs. Add them to '
         'TASK_FEATURE_LENGTHS, or choose a model for these features.'
     )
   return layout

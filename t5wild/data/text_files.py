@@ -209,8 +209,8 @@ def split_files(
   if len(files) < 2:
     raise ValueError(
         f'one file only ({files[0].path}), and held_out_fraction is '
-        f'{held_out_fraction}: files are held out whole, so at least two are '
-        'needed. Split the file in two or more, or set held_out_fraction = 0.'
+        f'{held_out_fraction}: expected at least two files, as they are held '
+        'out whole. Split the file, or set held_out_fraction = 0.'
     )
   by_hash = sorted(files, key=lambda file: (_unit_hash(file.name), file))
   count = sum(

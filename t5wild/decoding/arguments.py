@@ -117,9 +117,9 @@ def check_beams(*, num_decodes: int, vocab_size: int) -> None:
   """
   if num_decodes > vocab_size:
     raise ValueError(
-        f'num_decodes is {num_decodes}: beam search needs no more beams than '
-        f'the vocabulary has tokens, {vocab_size}; set num_decodes = '
-        f'{vocab_size} or fewer'
+        f'num_decodes is {num_decodes}: expected no more beams than the '
+        f'vocabulary has tokens, {vocab_size}; set num_decodes = {vocab_size} '
+        'or fewer'
     )
 
 

@@ -42,9 +42,9 @@ def greedy_decode(
   del decode_rng, cache_offset
   if num_decodes != 1:
     raise ValueError(
-        f'num_decodes is {num_decodes!r}: greedy decoding gives 1 sequence per '
-        'input; set num_decodes = 1, or give the model a decode_fn that '
-        'samples or searches'
+        f'num_decodes is {num_decodes!r}: expected 1, as greedy decoding gives '
+        '1 sequence per input; set num_decodes = 1, or give the model a '
+        'decode_fn that samples or searches'
     )
   return sampling.temperature_sample(
       inputs,

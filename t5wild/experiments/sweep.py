@@ -81,8 +81,9 @@ class Sweep:
   def _check_steps(self) -> None:
     is_halving = isinstance(self.method, designs.SuccessiveHalving)
     if is_halving and 'TRAIN_STEPS' in {*self.values, *self.bindings}:
+      steps = {**self.bindings, **self.values}['TRAIN_STEPS']
       raise BadExperimentError(
-          'TRAIN_STEPS is bound, and SuccessiveHalving sets it\n'
+          f'TRAIN_STEPS is bound to {steps!r}, and SuccessiveHalving sets it\n'
           '  expected: first_steps and last_steps to say it.\n'
           '  do: leave TRAIN_STEPS out'
       )
