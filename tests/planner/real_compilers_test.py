@@ -44,15 +44,23 @@ def _skip_without(platform):
     pytest.skip(str(error))
 
 
+# The least, and unequal, lengths that TPUs' fused attention serves.
+_LONG = "--gin.TASK_FEATURE_LENGTHS={'inputs': 256, 'targets': 128}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ('topology', 'platform'), [('h100:2x2', 'gpu'), ('v5e:2x2:2', 'tpu')]
+    ('topology', 'platform', 'more', 'kernel'),
+    [
+        ('h100:2x2', 'gpu', (), 'xla'),
+        ('v5e:2x2:2', 'tpu', (_LONG,), 'tpu_custom_call'),
+    ],
 )
-def test_a_tiny_recipe_compiles_with_the_real_compiler(
-    topology, platform, tmp_path, capsys
+def test_a_tiny_encoder_decoder_compiles_with_the_real_compiler(
+    topology, platform, more, kernel, tmp_path, capsys
 ):
   _skip_without(platform)
-  code = tiny_recipe.compile_for(topology, tmp_path)
+  code = tiny_recipe.compile_for(topology, tmp_path, *more)
   shown = capsys.readouterr()
   assert code == exit_codes.DONE.code, shown.err
   assert '\n  fits\n' in shown.out
@@ -61,6 +69,7 @@ def test_a_tiny_recipe_compiles_with_the_real_compiler(
   train = found['programs']['train']
   assert 0 < train['peak_bytes'] < train['memory_bytes']
   assert any('model' in t['axes'] for t in train['collectives'])
+  assert train['kernels']['attention_backward'].startswith(kernel)
   # Two hosts, or slices: `model` is inside of one, `data` crosses.
   assert found['recipe']['crossing_axes'] == {'data': 2}
   assert 'WARNING' not in shown.out
