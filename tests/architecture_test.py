@@ -63,6 +63,7 @@ _APART = {
     'launch': frozenset({
         'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware',
         'folder_lock',
+        'checkpoint_files',  # which checkpoints a run may go on from
     }),
     'reports': frozenset({
         'vitals', 'planner.formulas', 'run_dir', 'exit_codes', 'hardware'

@@ -11,6 +11,8 @@ import time
 from typing import BinaryIO
 
 from t5wild import exit_codes
+from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import steps
 from t5wild.launch import bounds as bounds_lib
 from t5wild.launch import councils
 from t5wild.launch import event_alerts
@@ -246,7 +248,7 @@ class Supervisor:
         self._event_alerts.look()
     signs = group.signs()
     # Where checkpoints go elsewhere, what an attempt began with tells of them.
-    kept = self._job.run_dir.local_checkpoint_steps() or [
+    kept = self._usable_steps() or [
         sign.first_step for sign in signs if sign.first_step
     ]
     ended = restarts.Ended(
@@ -263,6 +265,14 @@ class Supervisor:
         process=failure.process,
     )  # fmt: skip
     return ended
+
+  def _usable_steps(self) -> list[int]:
+    """Steps of the run's checkpoints that the next attempt may go on from."""
+    run_dir = self._job.run_dir
+    try:
+      return steps.all_steps(run_dir.path)
+    except (OSError, health.DamagedError):  # the next attempt tells
+      return run_dir.local_checkpoint_steps()
 
   @property
   def stopping(self) -> bool:
@@ -289,9 +299,9 @@ class Supervisor:
     if period is None or now - self._told_alive_at < period:
       return
     self._told_alive_at = now
-    steps = [sign.step for sign in group.signs()]
-    if steps:
-      self._away.notify(alerts.ALIVE, f'still training: step {min(steps)}')
+    reached = [sign.step for sign in group.signs()]
+    if reached:
+      self._away.notify(alerts.ALIVE, f'still training: step {min(reached)}')
 
   def late(self, process: int, seconds: float, line: str) -> None:
     """Notes a process that gives no sign of life, and is not ended yet."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The supervisor leaves places out, and stops before SLURM's time is up."""
+"""The supervisor leaves places out, knows progress, heeds SLURM's time."""
 
 import contextlib
 import os
@@ -12,6 +12,7 @@ import time
 import pytest
 
 from t5wild import exit_codes
+from t5wild.checkpoint_files import health
 from t5wild.launch import supervise
 from t5wild.vitals import records
 
@@ -143,3 +144,18 @@ def test_places_that_cannot_be_are_refused(tmp_path, capsys, flags, named,
   assert _supervise(tmp_path, 'true', *flags) == exit_codes.BAD_CONFIG.code
   told = capsys.readouterr().err
   assert named in told and 'expected' in told
+
+
+def test_checkpoints_that_nobody_goes_on_from_hide_no_progress(tmp_path):
+  run = tmp_path / 'run'
+  for step in (50, 60):
+    (run / f'checkpoint_{step}' / 'state').mkdir(parents=True)
+  book = health.Book(str(run), is_writer=True)
+  book.quarantine([50, 60], reason='a spike followed')
+  (run / 'checkpoint_90').mkdir()  # emptied
+  script = (
+      f'cd {run}; n=$(ls | grep -c checkpoint_4); [ $n = 4 ] && exit 0; '
+      'mkdir -p checkpoint_4$n/state; echo $n; exit 79'
+  )
+  code = _supervise(tmp_path, script, '--max_without_progress=2')
+  assert code == 0
