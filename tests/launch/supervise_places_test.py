@@ -157,5 +157,6 @@ def test_checkpoints_that_nobody_goes_on_from_hide_no_progress(tmp_path):
       f'cd {run}; n=$(ls | grep -c checkpoint_4); [ $n = 4 ] && exit 0; '
       'mkdir -p checkpoint_4$n/state; echo $n; exit 79'
   )
-  code = _supervise(tmp_path, script, '--max_without_progress=2')
+  given = ['--max_without_progress=2', '--crash_loop=9']
+  code = _supervise(tmp_path, script, *given)
   assert code == 0
