@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 _NUM_LINES = 400
 _MAX_BYTES = 1 << 20
+_MAX_LINE = 1 << 16
 _MAX_BEHIND = 8 * _MAX_BYTES  # at a pump; of more only the end is read
 
 
@@ -55,7 +56,11 @@ class LogTail:
       *whole, self._rest = (self._rest + data).replace(b'\r', b'\n').split(
           b'\n'
       )
-      self._lines.extend(line.decode(errors='replace') for line in whole)
+      if len(self._rest) > _MAX_LINE:  # no line of text: it ends here
+        whole, self._rest = [*whole, self._rest], b''
+      self._lines.extend(
+          line[:_MAX_LINE].decode(errors='replace') for line in whole
+      )
       self._show(whole)
 
   def _jump(self, place: int, why: str) -> None:

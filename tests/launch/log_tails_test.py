@@ -68,6 +68,16 @@ def test_a_flood_is_passed_over_but_for_its_end(
   assert len(shown.getvalue()) < 3000
 
 
+def test_bytes_without_line_ends_are_not_kept_for_a_line_to_come(
+    log, tail, monkeypatch
+):
+  monkeypatch.setattr(log_tails, '_MAX_BYTES', 100)
+  monkeypatch.setattr(log_tails, '_MAX_LINE', 50)
+  _write(log, b'\0' * 1000 + b'end\n')
+  tail.pump()
+  assert tail.lines() == ['\0' * 50] * 10 + ['end']
+
+
 def test_who_prints_while_it_is_read_keeps_nobody(log, tail, monkeypatch):
   class Endless(io.BytesIO):
     """Grows whenever something is shown."""
