@@ -56,6 +56,10 @@ def estimate(
   - in the encoder's: what its own layers kept, and a layer's work;
   - after it: the token tables' gradients, see `_table_gradients`.
 
+  A TPU's compiler sums the tables' gradients over devices between the backward
+  passes, whose buffers it keeps to the end: there all but the loss stand side
+  by side, less one of the tables.
+
   Args:
     step: what is trained.
     state_bytes: of parameters and optimizer state on a device.
@@ -74,7 +78,12 @@ def estimate(
   ]
   if shape.num_encoder_layers:
     moments.append((of_encoder, encoder.working() + scores))
-  kept, working = max(moments, key=sum)
+  if step.moments_are_apart:
+    kept, working = max(moments, key=sum)
+  else:
+    kept = of_both
+    working = max(encoder.working(), decoder.working())
+    working += _table_gradients(step, _num_table_gradients(step) - 1)
   return Estimate(
       state=state_bytes,
       gradients=_with_copies(step, gradient_bytes),

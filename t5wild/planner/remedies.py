@@ -55,6 +55,7 @@ def step_shape_of(facts: Mapping[str, Any]) -> step_shape.StepShape | None:
       attention_is_fused=facts.get('attention_features') is not None,
       attention_features=facts.get('attention_features') or 0,
       quantization=facts.get('quantization'),
+      moments_are_apart=facts.get('platform') != 'tpu',
       # By what they take: rules may be a user's own.
       parameters_are_sharded=(
           mesh['data'] > 1

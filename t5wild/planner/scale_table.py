@@ -71,9 +71,10 @@ def cells(
       found.append(Cell(
           model=of_model.name,
           topology=topology,
-          facts=nearest['recipe'] if is_compiled else moved(
+          facts=(nearest['recipe'] if is_compiled else moved(
               nearest['recipe'], topology.num_devices
-          ) | _attention_on(nearest, topology),
+          ) | _attention_on(nearest, topology))
+          | {'platform': topology.platform},
           program=nearest['programs']['train'] if is_compiled else None,
       ))  # fmt: skip
   if not found:

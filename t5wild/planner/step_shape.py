@@ -30,6 +30,8 @@ class StepShape:
     scan_layers: layers are one loop.
     quantization: 'fp8' or 'int8' = all dense layers but the scores of tokens
       multiply such numbers; None = numbers of the activations' type.
+    moments_are_apart: what the layers kept is gone when the gradients of the
+      tables of tokens are summed, see `memory.estimate`.
   """
 
   model: formulas.ModelShape
@@ -47,6 +49,7 @@ class StepShape:
   dropout: bool = False
   scan_layers: bool = True
   quantization: str | None = None
+  moments_are_apart: bool = True
 
   def axis(self, name: str) -> int:
     """Size of a mesh axis; 1 where there is none."""

@@ -170,6 +170,7 @@ def describe(
   shapes = {name: list(x.shape) for name, x in recipe.batch.items()}
   config = getattr(getattr(recipe.model, 'module', None), 'config', None)
   facts = {
+      'platform': platform,
       'mesh': dict(info.mesh),
       'crossing_axes': fast_domains.crossing_axes(
           devices, axes=list(info.mesh)
