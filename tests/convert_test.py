@@ -7,6 +7,7 @@ import pytest
 
 from t5wild import convert
 from t5wild import exit_codes
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import load
 from tests.checkpoints import checkpoint_states as states
@@ -45,6 +46,16 @@ def test_checkpoint_that_is_there_is_not_overwritten(theirs, tmp_path, capsys):
   )
   assert 'has a checkpoint of step 5' in capsys.readouterr().err
   assert steps.find(theirs / 'checkpoint_5')[0] == steps.T5X_NATIVE
+
+
+def test_nothing_is_written_into_the_folder_of_a_run(theirs, tmp_path, capsys):
+  run_ids.establish(str(tmp_path), source=None)
+  assert _convert('--from', theirs, '--to', tmp_path) == (
+      exit_codes.BAD_CONFIG.code
+  )
+  told = capsys.readouterr().err
+  assert 'is the MODEL_DIR of a run' in told and 'Give another' in told
+  assert not list(tmp_path.glob('checkpoint_*'))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import dataclasses
 from absl import logging
 import numpy as np
 
+from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import formats
@@ -147,6 +148,14 @@ class Conversion:
       raise ValueError(
           f'{self.target} has a checkpoint of step {step}, expected none: give '
           'another directory, or remove that checkpoint'
+      )
+    run_id = run_ids.of_directory(self.target)
+    if run_id:
+      raise ValueError(
+          f'{self.target} is the MODEL_DIR of a run (id {run_id}), which would '
+          'go on from what is written there as if it were its own: expected a '
+          'directory of no run. Give another, and train from it by '
+          'RestoreCheckpointConfig.path'
       )
 
   def _write(self, step: int, arrays: dict[str, np.ndarray]) -> None:

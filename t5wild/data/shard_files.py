@@ -22,6 +22,7 @@ from t5wild.data import places
 
 MANIFEST = 'manifest.json'
 _MOST_FETCHES = 8  # at once
+_READ_AT_START = 64 << 20  # bytes of a shard
 MEND = (
     'Copy that file again; or delete it, and run `t5wild cache` again, which '
     'writes what is missing; or go on without it by '
@@ -74,7 +75,10 @@ class ShardFiles:
     return places.join(self._folder, shard.name)
 
   def check_sizes(self, shards: Sequence[Any]) -> None:
-    """Refuses shards that are missing or truncated.
+    """Refuses shards that are missing or truncated, or of another cache.
+
+    Sizes are padded, and say little of small shards: so the smallest, where
+    that is quick, is read whole.
 
     Raises:
       BadCacheError: naming the first.
@@ -86,6 +90,10 @@ class ShardFiles:
       self._node_cache().check_room(
           sum(shard.num_bytes for shard in shards), what=self._folder
       )
+      return
+    smallest = min(shards, key=lambda shard: shard.num_bytes, default=None)
+    if smallest is not None and smallest.num_bytes <= _READ_AT_START:
+      self.check_bytes(smallest)
 
   def _complaints(self, shards: Sequence[Any]) -> list[str]:
     found = places.side_by_side(

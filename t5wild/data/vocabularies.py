@@ -75,11 +75,12 @@ class ByteVocabulary:
 
 def in_words(vocabulary: Any) -> str:
   """A vocabulary as errors name it: not by its address in memory."""
-  text = str(vocabulary)
-  if not text.startswith('<'):
-    return text
   kind = type(vocabulary).__name__
   path = getattr(vocabulary, 'sentencepiece_model_file', None)
+  # The words of seqio's own need the file, which may be what is missing.
+  text = str(vocabulary) if path is None else '<'
+  if not text.startswith('<'):
+    return text
   given = [] if path is None else [repr(str(path))]
   extra_ids = getattr(vocabulary, 'extra_ids', None)
   if isinstance(extra_ids, int):

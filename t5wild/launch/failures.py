@@ -112,7 +112,8 @@ _BY_CODE = {
 # In this order: a fault that drags others behind it comes before them.
 _BY_WORDS = (
     (DEVICE, re.compile(
-        r'\bXid\b|CUDA_ERROR_(ECC|ILLEGAL|LAUNCH|HARDWARE|MISALIGNED|NO_DEVICE'
+        r'NVRM: Xid|\bXid \(PCI'  # the word alone may be of a text
+        r'|CUDA_ERROR_(ECC|ILLEGAL|LAUNCH|HARDWARE|MISALIGNED|NO_DEVICE'
         r'|UNKNOWN)|uncorrectable ECC|fallen off the bus|GPU is lost'
         r'|NVLink error|DEVICE_LOST'
     )),

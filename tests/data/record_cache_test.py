@@ -102,6 +102,18 @@ def test_a_truncated_shard_is_named(folder):
     record_cache.RecordCache(folder)
 
 
+def test_shards_of_another_cache_of_the_same_sizes_are_refused(
+    folder, tmp_path
+):
+  others = caches.write(tmp_path / 'other', caches.texts(60)[::-1])
+  for shard in record_cache.RecordCache(folder).manifest.shards:
+    content = (pathlib.Path(others) / shard.name).read_bytes()
+    padded = content.ljust(shard.num_bytes, b'\0')
+    (folder / shard.name).write_bytes(padded[: shard.num_bytes])
+  with pytest.raises(record_cache.BadCacheError, match='altered'):
+    record_cache.RecordCache(folder)
+
+
 def _alter(path: pathlib.Path, *, at: float) -> None:
   content = bytearray(path.read_bytes())
   content[int(at * len(content))] ^= 0xFF

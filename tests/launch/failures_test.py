@@ -39,6 +39,7 @@ def test_an_exit_of_ours_is_restarted_as_its_code_says(exit_):
         (1, 'Gloo AllReduce failed: Connection closed by peer [127.0.0.1]',
          'lost_peer'),
         (1, 'RuntimeError: what nobody foresaw', 'unknown'),
+        (1, 'Sample 3: What does Xid 79 mean?', 'unknown'),
         (-11, 'Fatal Python error: Segmentation fault', 'unknown'),
         (127, 'bash: t5wlid: command not found', 'user_error'),
         (2, 'no such recipe', 'user_error'),
