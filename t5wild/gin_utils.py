@@ -199,6 +199,18 @@ def configured(what: Callable[..., Any], *, mend: str) -> Callable[..., Any]:
     ) from None
 
 
+def bound(what: Callable[..., Any]) -> dict[str, Any]:
+  """Arguments that the recipes give a function or class, as they are written.
+
+  Args:
+    what: a function or class; one that no recipe names has none.
+  """
+  try:
+    return gin.get_bindings(what, resolve_references=False)
+  except ValueError:
+    return {}
+
+
 @gin.configurable
 def sum_fn(var1: Any = gin.REQUIRED, var2: Any = gin.REQUIRED) -> Any:
   """`var1 + var2`, for gin files."""

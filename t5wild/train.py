@@ -21,6 +21,7 @@ from t5wild import training_place
 from t5wild import training_plan
 from t5wild.checkpoints import configs as checkpoint_configs
 from t5wild.checkpoints import manager
+from t5wild.checkpoints import tiers
 from t5wild.data import datasets
 from t5wild.models import base as models_base
 from t5wild.partitioning import distributed
@@ -133,8 +134,31 @@ def train(  # noqa: PLR0913 -- T5X's signature
     The last step and the train state after it.
   """
   plan = training_plan.TrainingPlan(**locals())  # one list for gin and checks
-  _ARGUMENTS_ARE_GOOD.set()
+  _accept(plan)
   return assembly.run_training(plan)
+
+
+def _accept(plan: training_plan.TrainingPlan) -> None:
+  """Takes a plan; tells of settings that nothing reads, as T5X leaves them."""
+  _ARGUMENTS_ARE_GOOD.set()
+  save = plan.checkpoint_cfg.save
+  stores = [type(tier) for tier in save.tiers] if save else []
+  for kind, is_there, mend in (
+      (checkpoint_configs.RestoreCheckpointConfig,
+       plan.checkpoint_cfg.restore is not None,
+       'CheckpointConfig.restore = @checkpoints.RestoreCheckpointConfig()'),
+      (tiers.FastTier, tiers.FastTier in stores,
+       'SaveCheckpointConfig.tiers = [@checkpoints.FastTier()]'),
+      (tiers.Mirror, tiers.Mirror in stores,
+       'SaveCheckpointConfig.tiers = [@checkpoints.Mirror()]'),
+  ):  # fmt: skip
+    given = gin_utils.bound(kind)
+    if given and not is_there:
+      logging.warning(
+          '%s has %s, but nothing makes one: IT HAS NO EFFECT. Expected '
+          'checkpoints.%s beside it; add that, or remove the setting.',
+          kind.__name__, given, mend,
+      )  # fmt: skip
 
 
 def define_flags() -> None:

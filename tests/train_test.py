@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 
 from absl import flags
 from absl.testing import flagsaver
@@ -20,6 +21,8 @@ from t5wild import exit_codes
 from t5wild import precompile
 from t5wild import train as train_module
 from t5wild import training_plan
+from t5wild.checkpoints import configs
+from t5wild.checkpoints import tiers
 from t5wild.data import documents
 from t5wild.partitioning import distributed
 from t5wild.trainer import preemption
@@ -257,6 +260,29 @@ def test_a_reader_that_goes_away_ends_a_binary_without_a_word():
   assert process.returncode == 128 + signal.SIGPIPE
   assert 'Traceback' not in said
   assert 'Error' not in said
+
+
+def test_settings_of_what_nothing_makes_are_warned_of(monkeypatch, caplog):
+  """T5X's runs/pretrain.gin restores nothing, whatever path is given."""
+  given = {
+      configs.RestoreCheckpointConfig: {'path': '/pretrained'},
+      tiers.FastTier: {'directory': '/dev/shm/run'},
+  }
+  monkeypatch.setattr(
+      train_module.gin_utils, 'bound', lambda kind: given.get(kind, {})
+  )
+  monkeypatch.setattr(train_module, '_ARGUMENTS_ARE_GOOD', threading.Event())
+  fast = tiers.FastTier(directory='/dev/shm/run', period=5)
+  save = configs.SaveCheckpointConfig(tiers=[fast])
+  with caplog.at_level('WARNING', logger='absl'):
+    for restore in (configs.RestoreCheckpointConfig(path='/pretrained'), None):
+      checkpoint_cfg = configs.CheckpointConfig(save=save, restore=restore)
+      train_module._accept(
+          types.SimpleNamespace(checkpoint_cfg=checkpoint_cfg)
+      )
+  (warning,) = [record.getMessage() for record in caplog.records]
+  assert "RestoreCheckpointConfig has {'path': '/pretrained'}" in warning
+  assert 'CheckpointConfig.restore = @' in warning
 
 
 def test_ctrl_c_ends_training_in_one_line(monkeypatch, capsys):
