@@ -8,16 +8,15 @@ again at its end it makes as many steps more, as in T5X.
 """
 
 import json
-import os
 
 from absl import logging
 from etils import epath
 
 from t5wild import training_plan
+from t5wild.checkpoint_files import small_files
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import initialize
 from t5wild.partitioning import distributed
-from t5wild.vitals import heartbeats
 
 FILE = 'relative_end.json'
 
@@ -76,9 +75,6 @@ def _read(file: epath.Path) -> dict[str, int] | None:
 def _write(file: epath.Path, first_step: int, end: int) -> None:
   text = json.dumps({'first_step': first_step, 'last_step': end})
   try:
-    if steps.is_bucket(file):
-      file.write_text(text)
-    else:
-      heartbeats.replace(os.fspath(file), text)
+    small_files.replace(file, text)
   except OSError:
     logging.exception('%s: a restart will count the steps anew', file)

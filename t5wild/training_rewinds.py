@@ -19,12 +19,12 @@ from etils import epath
 from t5wild import training_data
 from t5wild import training_plan
 from t5wild import training_saves
+from t5wild.checkpoint_files import small_files
 from t5wild.data import passing_over
 from t5wild.partitioning import distributed
 from t5wild.trainer import rank_times
 from t5wild.trainer import step_watch
 from t5wild.vitals import answers as answers_lib
-from t5wild.vitals import heartbeats
 from t5wild.vitals import run_events
 
 FILE = 'passed_over.json'
@@ -200,7 +200,7 @@ class Rewinds:
       return
     try:
       path = self._state_path(step)
-      _replace(path, json.dumps(state), num_folders=1)
+      small_files.replace(path, json.dumps(state), num_folders=1)
       oldest = self._saves.oldest_step()
       for old in path.parent.glob('step_*.json'):
         number = old.stem.removeprefix('step_')
@@ -354,7 +354,8 @@ class Rewinds:
     if not self._is_writer:
       return
     text = json.dumps([dataclasses.asdict(made) for made in self._made])
-    _replace(epath.Path(self._directory) / FILE, text, num_folders=0)
+    path = epath.Path(self._directory) / FILE
+    small_files.replace(path, text, num_folders=0)
 
   def _tell(
       self, name: str, step: int, value: float, unit: str, text: str
@@ -365,13 +366,6 @@ class Rewinds:
   def close(self) -> None:
     """Waits until all that was told is on record."""
     self._events.close()
-
-
-def _replace(path: epath.Path, text: str, *, num_folders: int) -> None:
-  if '://' in os.fspath(path):  # buckets have whole files alone
-    path.write_text(text)
-  else:
-    heartbeats.replace(os.fspath(path), text, num_folders=num_folders)
 
 
 def _end_of(position: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ import threading
 from absl import logging
 from etils import epath
 
-from t5wild.vitals import heartbeats
+from t5wild.checkpoint_files import small_files
 
 FILE = 'checkpoint_health.json'
 COPY = 'checkpoint_health.copy.json'
@@ -266,7 +266,4 @@ class Book:
     # The copy first: killed between the two, the file is whole and older.
     for name in (COPY, FILE):
       path = epath.Path(self._directory) / name
-      if '://' in self._directory:  # a bucket has whole files alone
-        path.write_text(text)
-      else:
-        heartbeats.replace(os.fspath(path), text, num_folders=0)
+      small_files.replace(path, text, num_folders=0)

@@ -16,8 +16,8 @@ from absl import logging
 from etils import epath
 
 from t5wild.checkpoint_files import file_hashes
+from t5wild.checkpoint_files import small_files
 from t5wild.checkpoint_files import steps
-from t5wild.vitals import heartbeats
 
 FILE = 'run_id.json'  # in MODEL_DIR
 OWNER_FILE = 't5wild_run.json'  # in a tier: says which MODEL_DIR it is of
@@ -127,10 +127,7 @@ def _read(file: epath.Path) -> str:
 
 
 def _write(file: epath.Path, run_id: str) -> None:
-  if steps.is_bucket(file):  # has whole files alone
-    file.write_text(to_text(run_id))
-  else:
-    heartbeats.replace(os.fspath(file), to_text(run_id))
+  small_files.replace(file, to_text(run_id))
 
 
 def problem(checkpoint: str | os.PathLike[str], run_id: str) -> str | None:

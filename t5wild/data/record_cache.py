@@ -251,6 +251,8 @@ class RecordCache:
     if skip_bad_shards:
       self._leave_out_bad_shards()
     self._files.check_sizes(self.manifest.shards)
+    if not skip_bad_shards:  # which has read them all
+      self._files.check_smallest(self.manifest.shards)
     counts = [shard.num_records for shard in self.manifest.shards]
     self._ends = np.cumsum(counts)
     self._starts = self._ends - counts

@@ -75,10 +75,7 @@ class ShardFiles:
     return places.join(self._folder, shard.name)
 
   def check_sizes(self, shards: Sequence[Any]) -> None:
-    """Refuses shards that are missing or truncated, or of another cache.
-
-    Sizes are padded, and say little of small shards: so the smallest, where
-    that is quick, is read whole.
+    """Refuses shards that are missing or truncated.
 
     Raises:
       BadCacheError: naming the first.
@@ -90,9 +87,22 @@ class ShardFiles:
       self._node_cache().check_room(
           sum(shard.num_bytes for shard in shards), what=self._folder
       )
-      return
+
+  def check_smallest(self, shards: Sequence[Any]) -> None:
+    """Refuses the shards of another cache, whose sizes may be the same.
+
+    They are padded, and say little of small shards: so the smallest, where that
+    is quick, is read whole. What is in a bucket is hashed when it is fetched.
+
+    Raises:
+      BadCacheError: with both hashes.
+    """
     smallest = min(shards, key=lambda shard: shard.num_bytes, default=None)
-    if smallest is not None and smallest.num_bytes <= _READ_AT_START:
+    if (
+        smallest is not None
+        and smallest.num_bytes <= _READ_AT_START
+        and not places.is_bucket(self._folder)
+    ):
       self.check_bytes(smallest)
 
   def _complaints(self, shards: Sequence[Any]) -> list[str]:

@@ -165,14 +165,12 @@ class LocalGroup:
     As where code of the recipe, or a library, ends the process. An old sign
     tells nothing: the last one may not have been written (a full disk).
     """
+    if end.kind is not failures.DONE:
+      return None
     for sign in self.signs():
       is_new = abs(time.time() - sign.seconds) < _NEW_SIGN_SECONDS
-      if (
-          end.kind is failures.DONE
-          and sign.process == end.process
-          and is_new
-          and sign.ended not in time_ledgers.IN_ORDER
-      ):
+      is_open = sign.ended not in time_ledgers.IN_ORDER
+      if sign.process == end.process and is_new and is_open:
         return failures.left_early(end.process, step=sign.step)
     return None
 

@@ -58,16 +58,18 @@ class LogTail:
       )
       if len(self._rest) > _MAX_LINE:  # no line of text: it ends here
         whole, self._rest = [*whole, self._rest], b''
-      self._lines.extend(
-          line[:_MAX_LINE].decode(errors='replace') for line in whole
-      )
-      self._show(whole)
+      self._take(whole)
 
   def _jump(self, place: int, why: str) -> None:
     self._file.seek(place)
-    whole, self._rest = [self._rest, f'[{why}]'.encode()], b''
-    self._lines.extend(line.decode(errors='replace') for line in whole if line)
-    self._show([line for line in whole if line])
+    before, self._rest = self._rest, b''
+    self._take([*filter(None, [before]), f'[{why}]'.encode()])
+
+  def _take(self, lines: list[bytes]) -> None:
+    self._lines.extend(
+        line[:_MAX_LINE].decode(errors='replace') for line in lines
+    )
+    self._show(lines)
 
   def lines(self) -> list[str]:
     """The last lines, oldest first; the half one that ends it, too."""

@@ -29,7 +29,6 @@ class Layer:
     has_bias = shape.num_relative_buckets > 0
     self._bias = has_bias * step.heads * length / split * length
     self._wide = shape.emb_dim / (model if step.activations_are_2d else 1)
-    self._embed = shape.emb_dim
     self._joined = step.heads * shape.head_dim
     self._mlp = shape.mlp_dim / (model if shape.mlp_dim % model == 0 else 1)
 
