@@ -3,12 +3,17 @@
 """A profiler trace on demand: of steps named in gin, or upon a signal."""
 
 from collections.abc import Callable
+import contextlib
 import logging
 import signal
+import sys
 import threading
 from typing import Any
 
 import jax
+
+# What starting and writing a trace raise: another one is being taken, no space.
+_FAILURES = (RuntimeError, OSError)
 
 
 class StepProfiler:
@@ -23,7 +28,8 @@ class StepProfiler:
 
   And at any time `kill -USR2 PID` traces the next `num_steps` steps. Each trace
   is a folder `plugins/profile/TIME` that TensorBoard's profile plugin and
-  Perfetto read.
+  Perfetto read. On Python 3.11 a trace holds no frames of Python. A trace that
+  cannot be taken or written is told, and the run goes on.
   """
 
   def __init__(
@@ -56,6 +62,7 @@ class StepProfiler:
     self._start_step = start_step
     self._num_steps = num_steps
     self._stop_step: int | None = None
+    self._is_unwritten = False
     self._asked = threading.Event()
     self._restore_handler: Callable[[], None] | None = None
     if on_signal and hasattr(signal, 'SIGUSR2'):
@@ -83,8 +90,7 @@ class StepProfiler:
         self._stop(block_on)
     elif step == self._start_step or self._asked.is_set():
       self._asked.clear()
-      self._stop_step = step + self._num_steps
-      jax.profiler.start_trace(self._directory)
+      self._start(until=step + self._num_steps)
 
   def close(self, *, block_on: Any = None) -> None:
     """Ends a trace that is being taken and gives the signal back."""
@@ -94,11 +100,35 @@ class StepProfiler:
       self._restore_handler()
       self._restore_handler = None
 
+  def _start(self, *, until: int) -> None:
+    if self._is_unwritten:
+      # JAX may take a trace that it could not write for one still being taken.
+      with contextlib.suppress(*_FAILURES):
+        jax.profiler.stop_trace()
+      self._is_unwritten = False
+    try:
+      jax.profiler.start_trace(
+          self._directory, profiler_options=_trace_options()
+      )
+    except _FAILURES as error:
+      logging.error('No profiler trace until step %d: %s', until, error)
+    else:
+      self._stop_step = until
+
   def _stop(self, block_on: Any) -> None:
     if block_on is not None:
       jax.block_until_ready(block_on)
-    jax.profiler.stop_trace()
     self._stop_step = None
+    try:
+      jax.profiler.stop_trace()
+    except _FAILURES as error:
+      logging.error(
+          'A profiler trace could not be written to %s: %s',
+          self._directory,
+          error,
+      )
+      self._is_unwritten = True
+      return
     logging.info(
         'Profiler trace in %s: tensorboard --logdir %s',
         self._directory,
@@ -110,3 +140,17 @@ class StepProfiler:
       return
     previous = signal.signal(signal.SIGUSR2, lambda *_: self._asked.set())
     self._restore_handler = lambda: signal.signal(signal.SIGUSR2, previous)
+
+
+def _trace_options() -> jax.profiler.ProfileOptions:
+  """JAX's own options, without what ends a process on Python 3.11.
+
+  There the tracer of Python frames visits each thread's state while native
+  threads come and go (TensorStore's, TensorFlow's): with such threads, 3 of 9
+  processes died of a segmentation fault, of those without it none, and none on
+  Python 3.12, which has an interface for it.
+  """
+  options = jax.profiler.ProfileOptions()
+  if sys.version_info < (3, 12):
+    options.python_tracer_level = 0
+  return options
