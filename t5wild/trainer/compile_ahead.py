@@ -13,6 +13,7 @@ import jax
 from t5wild.partitioning import compile_errors
 from t5wild.partitioning import distributed
 from t5wild.trainer import agreement
+from t5wild.trainer import compiler_memory
 from t5wild.trainer import trainer as trainer_lib
 
 # The slowest process comes so much later than the fastest, at most.
@@ -59,6 +60,7 @@ class CompileAhead:
     Compilers take their time; the first collective would not wait for one.
     """
     seconds = self._finish(trainer)
+    compiler_memory.give_back()
     distributed.barrier('compiled training step', _COMPILE_SECONDS)
     return seconds
 
