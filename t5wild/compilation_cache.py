@@ -15,6 +15,8 @@ import pathlib
 from absl import logging
 import jax
 
+from t5wild import compilation_entries
+
 MAX_BYTES = 4 * 1024**3
 _MIN_COMPILE_SECONDS = 0.5
 _ENVIRONMENT = 'T5WILD_COMPILATION_CACHE'
@@ -56,21 +58,26 @@ def start() -> str | None:
   asked = folder()
   if asked is None:
     return None
-  if not jax.config.jax_compilation_cache_dir:
+  is_jaxs = bool(jax.config.jax_compilation_cache_dir)
+  if not is_jaxs:
     try:
       pathlib.Path(asked).mkdir(parents=True, exist_ok=True)
     except OSError as error:
       logging.warning(
           'No compilation cache: %s cannot be made (%s). Every start compiles '
           'anew; name a writable node-local folder in %s to change that.',
-          asked, error, _ENVIRONMENT,
+          asked, compilation_entries.reason(error), _ENVIRONMENT,
       )
       return None
     jax.config.update('jax_compilation_cache_dir', asked)
-    jax.config.update('jax_compilation_cache_max_size', MAX_BYTES)
+    if os.access(asked, os.W_OK):
+      # With a limit JAX notes when it reads, and could not even read.
+      jax.config.update('jax_compilation_cache_max_size', MAX_BYTES)
     jax.config.update(
         'jax_persistent_cache_min_compile_time_secs', _MIN_COMPILE_SECONDS
     )
+  # Others may write to JAX's own folder; to ours nobody does without seals.
+  compilation_entries.start(takes_unsealed=is_jaxs)
   if not _counts:
     _counts.update(hits=0, misses=0)
     jax.monitoring.register_event_listener(_count)

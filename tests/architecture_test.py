@@ -28,7 +28,7 @@ _FLOORS = {
     'vitals': 0.5, 'planner.formulas': 0.5,
     'checkpoint_files': 0.7,
     'decoding': 1, 'losses': 1, 'metrics': 1, 'optimizers': 1,
-    'compilation_cache': 1,
+    'compilation_cache': 1, 'compilation_entries': 0.9,
     'train_state': 1.5,
     'partitioning': 2,
     'checkpoints': 3, 'data': 3, 'inference': 3,

@@ -39,7 +39,7 @@ def _start(**environment):
   return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_what_one_process_compiled_the_next_one_reads(tmp_path):
+def test_what_one_process_compiled_the_next_one_reads_or_mends(tmp_path):
   first = _start(XDG_CACHE_HOME=str(tmp_path))
   assert pathlib.Path(first['folder']) == tmp_path / 't5wild' / 'compilation'
   assert first['hits'] == 0
@@ -47,6 +47,12 @@ def test_what_one_process_compiled_the_next_one_reads(tmp_path):
   second = _start(XDG_CACHE_HOME=str(tmp_path))
   assert second['misses'] == 0
   assert second['hits'] == first['misses']
+  harmed = next(pathlib.Path(first['folder']).glob('*-cache'))
+  harmed.write_bytes(harmed.read_bytes()[:100])
+  third = _start(XDG_CACHE_HOME=str(tmp_path))
+  assert third['misses'] == 1
+  assert third['hits'] == first['misses'] - 1
+  assert harmed.stat().st_size > 100
 
 
 def test_the_cache_can_be_turned_off(tmp_path):
