@@ -79,6 +79,14 @@ class RunDir:
     """What tells the compiled training step from another."""
     return self.join('program.json')
 
+  def environment_before(self, step: int) -> str:
+    """`environment.json` until a resume at a step changed it."""
+    return self.join(f'environment_before_step_{step}.json')
+
+  def program_before(self, step: int) -> str:
+    """`program.json` until a resume at a step changed it."""
+    return self.join(f'program_before_step_{step}.json')
+
   @property
   def metrics_jsonl(self) -> str:
     """All records of process 0, one JSON object a line."""

@@ -1,18 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The t5wild Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tells what of its configuration a run changes as it is resumed.
+"""Tells what of configuration and environment changes as a run is resumed.
 
-People change values on purpose, so nothing is refused; but the files of the
-configuration are written anew, and would hide what the steps before had.
+People change values on purpose, so nothing is refused; but the files of both
+are written anew, and would hide what the steps before had.
 """
 
 from collections.abc import Iterator, Mapping
 import contextlib
+import json
+from typing import Any
 
 from absl import logging
 from etils import epath
 
 from t5wild import run_dir as run_dir_lib
+from t5wild.vitals import environment
 from t5wild.vitals import gin_statements
 from t5wild.vitals import redaction
 from t5wild.vitals import run_events
@@ -51,6 +54,55 @@ def told(run_dir: run_dir_lib.RunDir, *, step: int) -> Iterator[None]:
         f'before: {_in_words(changes)}. The former is '
         f'{run_dir.operative_config_before(step)}',
     )
+
+
+@contextlib.contextmanager
+def environment_told(
+    run_dir: run_dir_lib.RunDir, *, step: int
+) -> Iterator[None]:
+  """The same of `environment.json`: `environment/changed` names what differs.
+
+  Versions, commits, numbers of devices, JAX's and XLA's settings: another
+  generator of random numbers is a variable of a shell.
+
+  Args:
+    run_dir: The run's.
+    step: Where it goes on.
+  """
+  before = _environment(run_dir)
+  former = epath.Path(run_dir.environment_before(step))
+  is_new = bool(before) and _write_once(former, json.dumps(before, indent=2))
+  yield
+  changes = environment_differences(before, _environment(run_dir))
+  if not changes:
+    if is_new:
+      former.unlink(missing_ok=True)
+    return
+  events = run_events.RunEvents(run_dir.path, prefix='environment')
+  with contextlib.closing(events):
+    events.add(
+        'changed',
+        step=step,
+        value=float(len(changes)),
+        text=f'from step {step} on the run is computed in another environment '
+        f'than before: {_in_words(changes)}. The former is {former}',
+    )
+
+
+def environment_differences(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, tuple[str, str]]:
+  """Returns what of two `environment.json` may differ in numbers, by name.
+
+  Of a former file without some part nothing of that part is a difference.
+  """
+  old, new = (environment.what_computes(found) for found in (before, after))
+  found = {}
+  for name in sorted(old.keys() | new.keys()):
+    pair = old.get(name, _NOTHING), new.get(name, _NOTHING)
+    if pair[0] != pair[1] and name.partition('.')[0] in before:
+      found[name] = pair
+  return found
 
 
 def differences(
@@ -141,13 +193,26 @@ def _keep(
       'config.gin': run_dir.config_before(step),
       'operative_config.gin': run_dir.operative_config_before(step),
   }
-  made = []
-  for name, text in texts.items():
-    path = epath.Path(copies[name])
-    try:
-      if not path.exists():
-        path.write_text(text)
-        made.append(path)
-    except OSError as error:
-      logging.warning('%s is not kept: %s', path, error)
-  return made
+  paths = {name: epath.Path(copies[name]) for name in texts}
+  return [
+      path for name, path in paths.items() if _write_once(path, texts[name])
+  ]
+
+
+def _write_once(path: epath.Path, text: str) -> bool:
+  """Writes what is not there yet; whether it did."""
+  try:
+    if not path.exists():
+      path.write_text(text)
+      return True
+  except OSError as error:
+    logging.warning('%s is not kept: %s', path, error)
+  return False
+
+
+def _environment(run_dir: run_dir_lib.RunDir) -> dict[str, Any]:
+  try:
+    found = json.loads(epath.Path(run_dir.environment_json).read_text())
+  except (OSError, ValueError):  # none yet, or half of one
+    return {}
+  return found if isinstance(found, dict) else {}

@@ -10,6 +10,7 @@ from t5wild import run_dir as run_dir_lib
 from t5wild import training_changes
 from t5wild import training_data
 from t5wild import training_plan
+from t5wild.trainer import agreement
 from t5wild.trainer import metrics_manager
 from t5wild.trainer import model_info
 from t5wild.vitals import environment
@@ -26,7 +27,8 @@ def write(
 ) -> None:
   """Leaves model-info.txt and the operative config in the run directory.
 
-  Where a resumed run has another one than before, that is told.
+  Where a resumed run has another configuration or environment than before,
+  that is told.
   """
   metrics.write_scalars(
       step, {'data/position_is_exact': float(data.position_is_exact)}
@@ -35,15 +37,15 @@ def write(
     return
   run_dir = run_dir_lib.RunDir(plan.model_dir)
   model_info.write(info, run_dir)
-  environment.write(
-      run_dir,
-      devices=[device.device_kind for device in jax.devices()],
-      num_processes=jax.process_count(),
-  )
-  if plan.summarize_config_fn is not None:
-    with (
-        training_changes.told(run_dir, step=step)
-        if is_resumed
-        else contextlib.nullcontext()
-    ):
+  with contextlib.ExitStack() as told:
+    if is_resumed:
+      told.enter_context(training_changes.environment_told(run_dir, step=step))
+      told.enter_context(training_changes.told(run_dir, step=step))
+    environment.write(
+        run_dir,
+        devices=[device.device_kind for device in jax.devices()],
+        num_processes=jax.process_count(),
+        settings=agreement.settings(),
+    )
+    if plan.summarize_config_fn is not None:
       plan.summarize_config_fn(plan.model_dir, metrics, step)

@@ -94,3 +94,57 @@ def test_a_run_killed_as_it_writes_keeps_what_it_had(run, tmp_path):
   with pytest.raises(KeyboardInterrupt), training_changes.told(run, step=60):
     raise KeyboardInterrupt
   assert 'operative_config_before_step_60.gin' in _files(run, tmp_path)
+
+
+def _environment(**parts):
+  return {
+      'python': '3.11.7', 'host': 'a', 'cores': 2, 'processes': 2,
+      'devices': {'cpu': 2}, 'packages': {'jax': '0.10.2'}, 'settings': {},
+      'variables': {'JAX_COORDINATOR_ADDRESS': 'a:1', 'XLA_FLAGS': '--x=1'},
+      **parts,
+  }  # fmt: skip
+
+
+def _written(path, value):
+  with open(path, 'w') as file:
+    json.dump(value, file)
+
+
+def test_another_environment_is_an_event_and_the_former_file_stays(run):
+  first = _environment(settings={'jax_threefry_partitionable': True})
+  _written(run.environment_json, first)
+  for _ in range(2):
+    with training_changes.environment_told(run, step=60):
+      _written(run.environment_json, _environment(
+          host='b', cores=8, packages={'jax': '0.12.0'}, processes=1,
+          settings={'jax_threefry_partitionable': False},
+      ))  # fmt: skip
+  (event,) = _events(run)  # the second time nothing changed any more
+  assert (event['name'], event['step']) == ('environment/changed', 60)
+  for change in (
+      'packages.jax = 0.10.2 -> 0.12.0',
+      'processes = 2 -> 1',
+      'settings.jax_threefry_partitionable = True -> False',
+  ):
+    assert change in event['text']
+  with open(run.environment_before(60)) as file:
+    assert json.load(file) == first
+
+
+def test_another_host_port_or_dump_is_no_other_environment(run, tmp_path):
+  _written(run.environment_json, _environment())
+  with training_changes.environment_told(run, step=60):
+    _written(run.environment_json, _environment(host='b', variables={
+        'JAX_COORDINATOR_ADDRESS': 'b:2', 'JAX_COMPILATION_CACHE_DIR': '/x',
+        'XLA_FLAGS': '--xla_dump_to=/dumps --x=1',
+    }))  # fmt: skip
+  assert 'environment_before_step_60.json' not in _files(run, tmp_path)
+  assert not (tmp_path / 'run' / 'events.jsonl').exists()
+
+
+def test_a_former_file_without_a_part_or_in_halves_is_no_difference():
+  before = _environment()
+  del before['settings']
+  after = _environment(settings={'jax_enable_x64': False})
+  assert training_changes.environment_differences(before, after) == {}
+  assert training_changes.environment_differences({}, after) == {}

@@ -49,6 +49,11 @@ def check() -> None:
     })
 
 
+def settings() -> dict[str, Any]:
+  """JAX's settings that change numbers or programs, as they are."""
+  return {name: getattr(jax.config, name) for name in _SETTINGS}
+
+
 def compare(facts: Mapping[str, str]) -> None:
   """Compares texts by their hashes; only texts that differ are sent.
 
@@ -129,6 +134,5 @@ def _environment() -> str:
         for flag in os.environ.get(name, '').split()
         if not flag.startswith('--xla_dump')
     )
-  for name in _SETTINGS:
-    rows[name] = getattr(jax.config, name)
+  rows |= settings()
   return '\n'.join(f'{name}: {value}' for name, value in rows.items())

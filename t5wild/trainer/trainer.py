@@ -162,7 +162,8 @@ class BaseTrainer(t5x_loops.T5XLoops, abc.ABC):
     """Leaves what is known of the compiled step in the run directory."""
     facts, folder = self.program_facts, self._summary_dir
     if facts is not None and folder is not None and jax.process_index() == 0:
-      program_facts.write(run_dir_lib.RunDir(folder), facts)
+      step = int(self.train_state.step)
+      program_facts.write(run_dir_lib.RunDir(folder), facts, step=step)
 
   def use_compiled_train_step(self, compiled: PartitionedTrainCallable) -> None:
     """Takes what `compile_train` of a trainer like this one returned."""

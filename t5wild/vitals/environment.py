@@ -30,15 +30,27 @@ _VARIABLES = re.compile(
     r'(XLA|JAX|LIBTPU|NCCL|CUDA|OMP|TPU|TF_XLA|TF_GPU)_[A-Z0-9_]+\Z'
 )
 _SECRET = re.compile(r'KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL')
+# Of these variables: who and where a process is, and what it keeps there.
+_OF_A_PLACE = re.compile(
+    r'.*(_DIR|_PATH|_ADDRESS|_PORT|_IDS?|_INDEX|_HOSTNAMES|_DEVICES)\Z'
+    r'|JAX_(COMPILATION_CACHE|PERSISTENT_CACHE)_|CUDA_(HOME|ROOT)\Z'
+)
+_DUMPS = re.compile(r'--xla_dump\S*\s*')
 _GIT_SECONDS = 5
 
 
-def describe(*, devices: Sequence[str], num_processes: int) -> dict[str, Any]:
+def describe(
+    *,
+    devices: Sequence[str],
+    num_processes: int,
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
   """Names and values, as JSON has them.
 
   Args:
     devices: the kind of each device of the run, as JAX names it.
     num_processes: of the run.
+    settings: JAX's own that change numbers, whoever set them.
   """
   return {
       't5wild': t5wild.__version__,
@@ -51,18 +63,39 @@ def describe(*, devices: Sequence[str], num_processes: int) -> dict[str, Any]:
       'processes': num_processes,
       'packages': versions_of(_PACKAGES),
       'variables': _variables(os.environ),
+      'settings': dict(settings or {}),
   }
 
 
-def write(
-    run_dir: run_dir_lib.RunDir, *, devices: Sequence[str], num_processes: int
-) -> None:
-  """Writes environment.json, a bucket's too; goes on where it cannot."""
+def what_computes(described: Mapping[str, Any]) -> dict[str, str]:
+  """Name to value of what may change a number, of a `describe`.
+
+  Not the host's name and kind, nor variables that say where something lies.
+  """
+  names = ('t5wild', 'code', 'python', 'processes')
+  found = {name: described[name] for name in names if name in described}
+  for kind, count in _mapping(described, 'devices').items():
+    found[f'devices.{kind}'] = count
+  for name, version in _mapping(described, 'packages').items():
+    found[f'packages.{name}'] = version
+  for name, value in _mapping(described, 'variables').items():
+    if not _OF_A_PLACE.match(name):
+      found[f'variables.{name}'] = _DUMPS.sub('', str(value)).strip()
+  for name, value in _mapping(described, 'settings').items():
+    found[f'settings.{name}'] = value
+  return {name: str(value) for name, value in found.items()}
+
+
+def write(run_dir: run_dir_lib.RunDir, **described: Any) -> None:
+  """Writes environment.json, a bucket's too; goes on where it cannot.
+
+  Args:
+    run_dir: the run's.
+    **described: as `describe` takes them.
+  """
   from etils import epath  # bucket paths as well as folders
 
-  text = json.dumps(
-      describe(devices=devices, num_processes=num_processes), indent=2
-  )
+  text = json.dumps(describe(**described), indent=2)
   try:
     epath.Path(run_dir.environment_json).write_text(text + '\n')
   except OSError as error:
@@ -82,6 +115,11 @@ def versions_of(packages: Sequence[str]) -> dict[str, str]:
     except importlib.metadata.PackageNotFoundError:
       continue
   return found
+
+
+def _mapping(described: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+  value = described.get(name)
+  return value if isinstance(value, dict) else {}
 
 
 def _variables(environ: Mapping[str, str]) -> dict[str, str]:

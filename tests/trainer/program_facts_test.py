@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from t5wild import run_dir as run_dir_lib
 from t5wild.trainer import compile_ahead
 from t5wild.trainer import program_agreement
 from t5wild.trainer import program_facts
@@ -80,3 +81,25 @@ def test_a_run_leaves_the_facts_of_the_step_it_trains_with(
   told = json.loads((tmp_path / 'program.json').read_text())
   assert told == trainer.program_facts
   assert sum(told['operations'].values()) > 10
+
+
+def test_a_run_that_goes_on_with_another_program_tells_it(tmp_path):
+  run = run_dir_lib.RunDir(str(tmp_path))
+  first = _facts(lambda x: x * 2, ())
+  program_facts.write(run, first, step=0)
+  program_facts.write(run, first, step=10)
+  assert not (tmp_path / 'events.jsonl').exists()
+  program_facts.write(run, _facts(lambda x: x * 3, ()), step=20)
+  program_facts.write(run, _facts(lambda x: x + 3, ()), step=30)
+  lines = (tmp_path / 'events.jsonl').read_text().splitlines()
+  events = [json.loads(line) for line in lines]
+  assert [event['step'] for event in events] == [20, 30]
+  assert {event['name'] for event in events} == {'program/changed'}
+  assert 'in constants alone' in events[0]['text']
+  assert 'in its operations' in events[1]['text']
+  assert json.loads((tmp_path / 'program_before_step_20.json').read_text()) == (
+      first
+  )
+  (tmp_path / 'program.json').write_text('{"hash"')
+  program_facts.write(run, first, step=40)  # half of a file is no difference
+  assert json.loads((tmp_path / 'program.json').read_text()) == first
