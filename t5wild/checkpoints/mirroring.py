@@ -77,6 +77,9 @@ class Mirroring:
       book.quarantine(found, reason=reason)
     except OSError:
       logging.exception('Copies in %s are not in quarantine', self._target)
+    with self._changed:
+      if self._newest is not None and self._newest >= first:
+        self._newest = None  # the next one is due, whichever it is
 
   def close(self) -> None:
     """Copies what waits, and ends; not beyond ten minutes."""
@@ -148,15 +151,21 @@ class Mirroring:
     )
 
   def _remove_old(self) -> None:
-    """Removes what is too much; what was found healthy last stays."""
+    """Removes what is too much; what was found healthy last stays.
+
+    What is in quarantine goes once the run has left the fault behind.
+    """
     if self._config.keep is None:
       return
     there = steps.all_steps(self._target)
     healthy = health.Book(self._source, is_writer=False).in_state(
         health.HEALTHY, there
     )
-    kept = {*there[-self._config.keep :], *healthy[-1:]}
-    for step in there:
+    book = health.Book(self._target, is_writer=True)
+    gone = set(there[: -self._config.keep]) - set(healthy[-1:])
+    gone |= {s for s in book.quarantined() if healthy and s < healthy[-1]}
+    for step in sorted(gone):
       path = steps.get_checkpoint_dir(self._target, step)
-      if step not in kept and not pins.is_pinned(path):
+      if not pins.is_pinned(path):
         steps.delete_checkpoint(path)
+        book.forget(step)

@@ -165,7 +165,7 @@ class Shelf:
     if self._policy.keep is not None and healthy:
       # The run has left the fault behind.
       for step in self._health.quarantined():
-        if step < healthy[-1]:
+        if step < healthy[-1] and not self._is_pinned(step):
           self.make_room(step)
     gone = sorted({*gone, *self._kept_back})
     staying = {s for s in gone if _is_primary() and self._must_stay(s)}
@@ -184,7 +184,10 @@ class Shelf:
     return gone
 
   def _must_stay(self, step: int) -> bool:
-    return self._is_held(step) or pins.is_pinned(self.path(step))
+    return self._is_held(step) or self._is_pinned(step)
+
+  def _is_pinned(self, step: int) -> bool:
+    return pins.is_pinned(self.path(step))
 
 
 def _is_primary() -> bool:

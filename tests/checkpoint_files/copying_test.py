@@ -6,6 +6,7 @@ import contextlib
 import json
 import pathlib
 import shutil
+import time
 
 import pytest
 
@@ -13,6 +14,7 @@ from t5wild import exit_codes
 from t5wild.checkpoint_files import command
 from t5wild.checkpoint_files import copying
 from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import pins
 from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
@@ -174,6 +176,48 @@ def test_a_runs_mirror_learns_late_what_a_fault_followed(folder, mirror):
   assert told == []
   assert steps.complete_steps(folder / 'copy') == [1]
   assert steps.all_steps(folder / 'copy') == []
+
+
+def _mirroring(folder, told, **config):
+  return mirroring.Mirroring(
+      str(folder / 'run'),
+      tiers.Mirror(directory=str(folder / 'copy'), **config),
+      tell=lambda *event: told.append(event),
+  )
+
+
+@pytest.mark.parametrize('is_pinned', [False, True])
+def test_a_runs_mirror_drops_what_is_in_quarantine_once_the_run_is_beyond(
+    folder, mirror, is_pinned
+):
+  mirror('copy', '--step', '1')
+  if is_pinned:
+    pins.pin(folder / 'copy' / 'checkpoint_1')
+  book = health.Book(folder / 'run', is_writer=True)
+  book.quarantine([1], reason='a spike')
+  book.promote([2])
+  opened = _mirroring(folder, [], keep=1)
+  opened.offer(2)
+  opened.close()
+  assert steps.all_steps(folder / 'copy') == [2]
+  left = [1, 2] if is_pinned else [2]
+  assert steps.complete_steps(folder / 'copy') == left
+
+
+def test_a_copy_in_quarantine_does_not_put_off_the_next(folder):
+  told = []
+  opened = _mirroring(folder, told, period=100)
+  opened.offer(2)
+  for _ in range(1000):
+    if told:
+      break
+    time.sleep(0.01)
+  opened.quarantine(2, reason='a spike')
+  assert steps.all_steps(folder / 'copy') == []
+  opened.offer(2)  # saved anew by a run that went back
+  opened.close()
+  assert [event[:2] for event in told] == [('mirrored', 2)] * 2
+  assert steps.all_steps(folder / 'copy') == [2]
 
 
 def test_without_a_list_of_files_the_arrays_tell_a_damage(folder, mirror):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from t5wild.checkpoint_files import health
+from t5wild.checkpoint_files import pins
 from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
 from t5wild.checkpoints import configs
@@ -289,6 +290,24 @@ def test_what_a_fault_followed_is_out_of_use_in_all_stores(tmp_path, saved):
     assert stores.quarantine_after(10, reason='a spike') == [20]
   initial = model.initialize(tmp_path / 'run', save=_config(tmp_path))
   assert initial.source == str(tmp_path / 'run' / 'checkpoint_10')
+
+
+def test_a_pinned_checkpoint_stays_though_a_fault_followed_it(tmp_path, saved):
+  with _stores(tmp_path, saved[1], keep=1) as (stores, state):
+    shelf = stores.main.shelf
+    for step in (10, 20):
+      stores.main.save(step, state(step), None)
+      stores.main.wait()
+      if step == 10:
+        pins.pin(shelf.path(10))
+        shelf.quarantine([10], reason='a spike')
+    shelf.promote([20])
+    shelf.remove_old()
+  assert steps.complete_steps(tmp_path / 'run') == [10, 20]
+  pins.unpin(tmp_path / 'run' / 'checkpoint_10')
+  with _stores(tmp_path, saved[1], keep=1) as (stores, _):
+    stores.main.shelf.remove_old()
+  assert steps.complete_steps(tmp_path / 'run') == [20]
 
 
 def test_a_damaged_checkpoint_is_not_copied_over(run, saved):
