@@ -16,6 +16,7 @@ from t5wild import folder_lock
 from t5wild import run_dir as run_dir_lib
 from t5wild import training_place
 from t5wild import training_plan
+from t5wild.vitals import run_clock
 from t5wild.vitals import supervised
 
 # One that was asked to stop may still be saving.
@@ -37,6 +38,7 @@ def held(run_dir: run_dir_lib.RunDir) -> Iterator[training_place.Place]:
       it may be what a host left that the group goes on without.
   """
   if jax.process_index() != 0 or run_dir.is_bucket:
+    _start_clock(run_dir)
     yield training_place.Place(run_dir)
     return
   with contextlib.ExitStack() as stack:
@@ -62,4 +64,16 @@ def held(run_dir: run_dir_lib.RunDir) -> Iterator[training_place.Place]:
           "other's checkpoints.\n"
           'Stop that one (kill PID), or set another --gin.MODEL_DIR.'
       ) from None
+    _start_clock(run_dir)  # nobody adds records any more
     yield place
+
+
+def _start_clock(run_dir: run_dir_lib.RunDir) -> None:
+  """Dates what comes after what the run has on record."""
+  told = supervised.from_environment()
+  if told is None:
+    run_clock.start(run_dir)
+  else:
+    run_clock.start(
+        run_dir_lib.RunDir(told.folder), ahead=told.clock_ahead
+    )

@@ -21,6 +21,7 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.checkpoint_files import steps
 from t5wild.partitioning import distributed
 from t5wild.vitals import records
+from t5wild.vitals import run_clock
 
 _POLL_SECONDS = 2.0
 _AGAIN_SECONDS = 0.5  # a rename and its way back are two moments
@@ -207,7 +208,9 @@ def _record(folder: str, *, step: int, text: str) -> None:
     events = run_dir_lib.RunDir(folder).events_jsonl
     with contextlib.closing(records.RecordWriter(events)) as writer:
       writer.write([
-          records.Record(step, time.time(), 0, 'run/place_lost', 1.0, '', text)
+          records.Record(
+              step, run_clock.now(), 0, 'run/place_lost', 1.0, '', text
+          )
       ])
 
 

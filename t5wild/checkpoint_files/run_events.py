@@ -4,10 +4,10 @@
 
 import logging
 import os
-import time
 
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import records
+from t5wild.vitals import run_clock
 from t5wild.vitals import supervised
 
 _EVERYDAY = ('mirrored',)
@@ -36,7 +36,7 @@ def add(
     writer = records.RecordWriter(run_dir_lib.RunDir(folder).events_jsonl)
     writer.write([
         records.Record(
-            step, time.time(), process, f'checkpoint/{name}', 1.0, '', text
+            step, run_clock.now(), process, f'checkpoint/{name}', 1.0, '', text
         )
     ])
     writer.close()

@@ -3,10 +3,10 @@
 """What a supervisor writes into a run's events, and reads back."""
 
 import os
-import time
 
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import records
+from t5wild.vitals import run_clock
 
 ATTEMPT = 'supervisor/attempt'
 
@@ -35,8 +35,8 @@ class Events:
     """Adds one event, `supervisor/NAME`."""
     self._writer.write([
         records.Record(
-            step or 0, time.time(), process, f'supervisor/{name}', value, unit,
-            text,
+            step or 0, run_clock.now(), process, f'supervisor/{name}', value,
+            unit, text,
         )  # fmt: skip
     ])
     self._writer.flush()

@@ -25,6 +25,7 @@ from t5wild.launch import restarts
 from t5wild.launch import together
 from t5wild.launch import watch
 from t5wild.vitals import alerts
+from t5wild.vitals import run_clock
 from t5wild.vitals import supervised
 
 _POLL_SECONDS = 0.05
@@ -86,6 +87,7 @@ class Supervisor:
     self._asked: int | None = None  # the newest signal not passed on yet
     self._stopping = False
     self._began = time.monotonic()
+    run_clock.start(job.run_dir)
     self._events = events_lib.Events(job.run_dir)
     self._attempt = 0
     if job.hosts is None:
@@ -220,12 +222,14 @@ class Supervisor:
       self._events.add('attempt', self._attempt, unit='attempt')
     told = supervised.Supervised(
         attempt=self._attempt,
-        start=time.time(),
+        start=run_clock.now(),
         supervisor=os.getpid(),
         host=socket.gethostname(),
         label=self._job.label,
         folder=self._job.run_dir.path,
         fold=seats.fold,
+        steady=run_clock.steady(),
+        ahead=run_clock.ahead(),
     )
     group = local_group.LocalGroup(
         self._job.command,

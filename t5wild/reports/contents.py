@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from t5wild import run_dir as run_dir_lib
 from t5wild.reports import endings
 from t5wild.reports import events as events_lib
 from t5wild.reports import findings as findings_lib
@@ -17,6 +18,7 @@ from t5wild.reports import history as history_lib
 from t5wild.reports import panels as panels_lib
 from t5wild.reports import run_texts
 from t5wild.reports import time_spent as time_spent_lib
+from t5wild.vitals import heartbeats
 
 # A curve's points cost about 45 bytes a bucket on the page, and all curves
 # together may cost this.
@@ -139,9 +141,15 @@ def is_alive(
   """Whether the run goes on, as far as its records tell."""
   if endings.ending(history) is not None or is_done(history, texts):
     return False
-  return now - history.last_seconds < max(
+  return _silent_seconds(history, now=now) < max(
       _ALIVE_SECONDS, 5 * _usual_seconds(history)
   )
+
+
+def _silent_seconds(history: history_lib.History, *, now: float) -> float:
+  """How long ago the newest record was written."""
+  run_dir = run_dir_lib.RunDir(history.path)
+  return heartbeats.runs_now(run_dir, now=now) - history.last_seconds
 
 
 def is_done(history: history_lib.History, texts: run_texts.Texts) -> bool:
@@ -179,7 +187,7 @@ def state_of(
   step = history.last_step if step is None else step
   of = f' of {texts.total_steps:,}' if texts.total_steps is not None else ''
   where = f'step {step:,}{of}'
-  ago = findings_lib.duration(max(0.0, now - history.last_seconds))
+  ago = findings_lib.duration(max(0.0, _silent_seconds(history, now=now)))
   if is_running:
     return f'running: {where}, last record {ago} ago'
   if is_done(history, texts):

@@ -71,17 +71,17 @@ class Watcher:
 
   def look(self) -> terminal_view.Now:
     """The run as it is now."""
-    now = time.time()
+    now, steady = time.time(), time.monotonic()
     try:
       history = self._reader.read()
       texts = run_texts.read_texts(history)
     except history_lib.NoRunError:
       history = texts = None
     if history is not None and (
-        self._judged is None or now - self._judged > _JUDGE_SECONDS
+        self._judged is None or steady - self._judged > _JUDGE_SECONDS
     ):
       self._findings = findings_lib.find(history)
-      self._judged = now
+      self._judged = steady
     return terminal_view.Now(
         history=history,
         texts=texts,

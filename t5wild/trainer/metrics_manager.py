@@ -19,6 +19,7 @@ import numpy as np
 from t5wild.trainer import metric_values
 from t5wild.trainer import sinks as sinks_lib
 from t5wild.vitals import records as records_lib
+from t5wild.vitals import run_clock
 
 MetricsMap = metric_values.MetricsMap
 _MEND_OF_A_DISK = ': free some space, or point MODEL_DIR elsewhere.'
@@ -159,7 +160,7 @@ class MetricsManager:
         data_wait_seconds=data_wait_seconds,
         other_seconds=other_seconds,
         extra=extra or {},
-        submitted=time.time(),
+        submitted=run_clock.now(),
     )
     return self._start(functools.partial(self._finish, report))
 
@@ -185,7 +186,7 @@ class MetricsManager:
 
   def write_scalars(self, step, scalars):
     """Writes numbers, which may still be on their way on the device."""
-    now = time.time()
+    now = run_clock.now()
 
     def write():
       values = {k: _as_float(jax.device_get(v)) for k, v in scalars.items()}

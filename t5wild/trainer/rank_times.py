@@ -20,6 +20,7 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.trainer import loop
 from t5wild.vitals import heartbeats
 from t5wild.vitals import records
+from t5wild.vitals import run_clock
 from t5wild.vitals import spikes
 from t5wild.vitals import stragglers
 
@@ -100,10 +101,10 @@ class RankTimes:
       )  # fmt: skip
 
   def _judge_ranks(self, step: int) -> None:
-    now = time.time()
-    if self._run_dir.is_bucket or now < self._judge_at:
+    steady, now = time.monotonic(), time.time()
+    if self._run_dir.is_bucket or steady < self._judge_at:
       return
-    self._judge_at = now + _JUDGE_PERIOD_SECONDS
+    self._judge_at = steady + _JUDGE_PERIOD_SECONDS
     signs = [
         sign
         for sign in heartbeats.read_all(self._run_dir)
@@ -135,7 +136,7 @@ class RankTimes:
     values = {'host_seconds': busy, 'device_seconds_of_a_probe': device}
     self._writer.write([
         records.Record(
-            step, time.time(), self._process, f'train/timing/{name}', value,
+            step, run_clock.now(), self._process, f'train/timing/{name}', value,
             'seconds',
         )  # fmt: skip
         for name, value in values.items()

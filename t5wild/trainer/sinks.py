@@ -11,6 +11,7 @@ import time
 from typing import Protocol, TextIO
 
 from t5wild.vitals import records as records_lib
+from t5wild.vitals import run_clock
 
 LOSS = records_lib.LOSS
 # Share of an interval that went into waiting for data; its text says for what.
@@ -108,7 +109,7 @@ class TensorBoardSink:
     """Writes a text; TensorBoard reads it as Markdown."""
     from tensorboardX import summary
 
-    self._write(summary.text(name, text), step, time.time())
+    self._write(summary.text(name, text), step, run_clock.now())
 
   def flush(self) -> None:
     """Waits for the events file."""

@@ -9,6 +9,7 @@ import threading
 import time
 
 from t5wild.vitals import records as records_lib
+from t5wild.vitals import run_clock
 
 KINDS = (
     'startup',  # imports, configuration, device and process start
@@ -121,7 +122,7 @@ class Ledger:
       self, *, step: int, host: int, now: float | None = None
   ) -> list[records_lib.Record]:
     """The ledger as records `goodput/KIND_seconds` and `goodput/fraction`."""
-    now = time.time() if now is None else now
+    now = run_clock.now() if now is None else now
     rows = [
         records_lib.Record(
             step, now, host, f'goodput/{kind}_seconds', value, 'seconds'

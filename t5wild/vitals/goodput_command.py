@@ -12,6 +12,7 @@ import time
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import goodput_report
+from t5wild.vitals import heartbeats
 from t5wild.vitals import lost_attempts
 from t5wild.vitals import records
 from t5wild.vitals import stalls
@@ -38,7 +39,8 @@ def main(argv: Sequence[str] = ()) -> int:
         'device costs in an hour'
     )
   run_dir = run_dir_lib.RunDir(arguments.run)
-  events, now = lost_attempts.read_events(run_dir), time.time()
+  events = lost_attempts.read_events(run_dir)
+  now = heartbeats.runs_now(run_dir, now=time.time())
   attempts = lost_attempts.with_lost(
       time_ledgers.read_all(run_dir), events, now=now
   )

@@ -44,6 +44,7 @@ class Heartbeat:
     host_seconds: that its loop was busy a step, of the last interval.
     device_seconds: of the same small piece of work on its slowest device.
     ended: how the run ended, as the time ledger has it; '': it goes on.
+    dated: when it was given, by the clock of the run's records; 0: not told.
   """
 
   process: int
@@ -61,6 +62,7 @@ class Heartbeat:
   host_seconds: float | None = None
   device_seconds: float | None = None
   ended: str = ''
+  dated: float = 0.0
 
 
 def write(run_dir: run_dir_lib.RunDir, heartbeat: Heartbeat) -> None:
@@ -148,6 +150,20 @@ def read_all(
     pattern = glob.escape(run_dir.heartbeats(host))
   found = filter(None, map(read, glob.glob(pattern + '/*.json')))
   return sorted(found, key=lambda heartbeat: heartbeat.process)
+
+
+def runs_now(run_dir: run_dir_lib.RunDir, *, now: float) -> float:
+  """What a run's records would be dated now, by its newest sign of life.
+
+  Args:
+    run_dir: on a local disk.
+    now: wall clock, seconds since 1970.
+  """
+  found = [sign for sign in read_all(run_dir) if sign.dated]
+  if not found:
+    return now
+  newest = max(found, key=lambda sign: sign.seconds)
+  return now + newest.dated - newest.seconds
 
 
 def laggards(

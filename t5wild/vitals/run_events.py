@@ -5,10 +5,10 @@
 
 import logging
 import threading
-import time
 
 from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import records
+from t5wild.vitals import run_clock
 from t5wild.vitals import supervised
 
 
@@ -38,7 +38,7 @@ class RunEvents:
     name = f'{self._prefix}/{name}'
     logging.warning('%s: step %d: %s', name, step, text)
     record = records.Record(
-        step, time.time(), self._process, name, value, unit, text
+        step, run_clock.now(), self._process, name, value, unit, text
     )
     with self._lock:
       if self._open():

@@ -12,6 +12,7 @@ import time
 
 from t5wild.vitals import goodput
 from t5wild.vitals import records as records_lib
+from t5wild.vitals import run_clock
 
 EVENT = 'watchdog/stalled'
 # A poll so late was not merely waiting for its turn.
@@ -19,8 +20,6 @@ LATE_SECONDS = 5.0
 # Of the time that passed: a long call that holds Python's lock uses more.
 _IDLE_SHARE = 0.1
 _THREADS = ('self', 'thread-self')  # the main one, and who asks
-# Counts while the machine is suspended, and no change of the date does.
-_CLOCK = getattr(time, 'CLOCK_BOOTTIME', time.CLOCK_MONOTONIC)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +68,7 @@ class Stalls:
 
   def _read(self) -> None:
     self._monotonic = time.monotonic()
-    self._boot = time.clock_gettime(_CLOCK)
+    self._boot = run_clock.steady()
     self._cpu = time.process_time()
     self._queued = {name: _queued(name) for name in _THREADS}
     self._seconds = self._ledger.look()
@@ -97,7 +96,7 @@ class Stalls:
         queued_seconds=max(
             self._queued[name] - queued[name] for name in _THREADS
         ),
-        ended_at=time.time(),
+        ended_at=run_clock.now(),
     )  # fmt: skip
 
   def corrected(self, seconds: Mapping[str, float]) -> dict[str, float]:

@@ -7,6 +7,9 @@ import dataclasses
 import json
 import os
 import socket
+import time
+
+from t5wild.vitals import run_clock
 
 VARIABLE = 'T5WILD_SUPERVISED'
 
@@ -24,6 +27,9 @@ class Supervised:
       where a launcher starts several on one host.
     folder: local folder where signs of life, stacks and events go; it is the
       run directory unless that is a bucket.
+    steady: `run_clock.steady` when it was started, on the supervisor's machine;
+      0: not told.
+    ahead: of it, the clock by which the supervisor dates its events.
     fold: how many planned places each one of now stands for; a batch is taken
       apart into so many times more microbatches.
   """
@@ -34,11 +40,19 @@ class Supervised:
   host: str
   label: str
   folder: str
+  steady: float = 0.0
+  ahead: float = 0.0
   fold: int = 1
 
   def to_environment(self) -> dict[str, str]:
     """The variable for a process of this attempt."""
     return {VARIABLE: json.dumps(dataclasses.asdict(self))}
+
+  @property
+  def clock_ahead(self) -> float | None:
+    """The supervisor's, where this machine is its own; None elsewhere."""
+    is_here = self.steady and self.host == socket.gethostname()
+    return self.ahead if is_here else None
 
   def supervisor_is_gone(self) -> bool:
     """Whether nobody watches this process any more, as far as can be seen."""
@@ -62,14 +76,16 @@ def from_environment(
   return Supervised(**json.loads(text)) if text else None
 
 
-def take_start(
+def take_age(
     environment: MutableMapping[str, str] | None = None,
 ) -> float | None:
-  """When this process was started; once, since a second run began later."""
+  """Seconds since this process was started; once: a second run began later."""
   environment = os.environ if environment is None else environment
   told = from_environment(environment)
   if told is None or not told.start:
     return None
   later = dataclasses.replace(told, start=0.0)
   environment.update(later.to_environment())
-  return told.start
+  if told.clock_ahead is None:
+    return max(0.0, time.time() - told.start)
+  return max(0.0, run_clock.steady() - told.steady)

@@ -16,6 +16,7 @@ from t5wild import run_dir as run_dir_lib
 from t5wild.vitals import goodput
 from t5wild.vitals import heartbeats
 from t5wild.vitals import records
+from t5wild.vitals import run_clock
 from t5wild.vitals import supervised
 
 _PREFIX = 'attempt'
@@ -75,10 +76,9 @@ class Attempt:
 
 def open_ledger() -> goodput.Ledger:
   """Books from the start of the process on, where a supervisor told it."""
-  start = supervised.take_start()
-  if start is None:
+  age = supervised.take_age()
+  if age is None:
     return goodput.Ledger()
-  age = max(0.0, time.time() - start)
   ledger = goodput.Ledger(start=time.monotonic() - age)
   ledger.add('startup', age)
   return ledger
@@ -142,7 +142,7 @@ class Books:
     """
     if not self._is_writer:
       return
-    now = time.time()
+    now = run_clock.now()
     seconds = dict(seconds)
     kind, lost = hung
     if lost:

@@ -24,6 +24,7 @@ from t5wild.vitals import goodput
 from t5wild.vitals import heartbeats
 from t5wild.vitals import patience as patience_lib
 from t5wild.vitals import records
+from t5wild.vitals import run_clock
 from t5wild.vitals import stacks
 from t5wild.vitals import stalls as stalls_lib
 from t5wild.vitals import supervised
@@ -226,6 +227,7 @@ class Watchdog:
         host_seconds=self._busy_seconds,
         device_seconds=self._device_seconds,
         ended=self._ended or '',
+        dated=run_clock.now(),
     )
 
   def _group(self, phase: str) -> str:
@@ -342,8 +344,8 @@ class Watchdog:
     writer = records.RecordWriter(self._dir.events_jsonl)
     writer.write([
         records.Record(
-            self._step, at or time.time(), self._process, f'watchdog/{name}',
-            seconds, 'seconds', text,
+            self._step, at or run_clock.now(), self._process,
+            f'watchdog/{name}', seconds, 'seconds', text,
         )  # fmt: skip
     ])
     writer.close()
