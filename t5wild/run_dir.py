@@ -7,6 +7,7 @@ folder; only the functions that say so touch a local disk.
 """
 
 import dataclasses
+import glob
 import os
 import re
 
@@ -171,12 +172,17 @@ class RunDir:
     return self.join(f'{CHECKPOINT_PREFIX}{step}')
 
   def why_blocked(self) -> str | None:
-    """Says which file of a run's own cannot be written where it lies; or None.
+    """Says what a run could not write, or not find again, there; or None.
 
     On a local disk; as far as looking tells, and writing nothing.
     """
     if self.is_bucket:
       return None
+    if glob.has_magic(os.path.abspath(self.path)):
+      return (
+          f'{os.path.abspath(self.path)} has *, ? or [, which Orbax takes for '
+          'a pattern: no checkpoint there could be read'
+      )
     for path in (
         self.config_gin, self.operative_config_gin, self.model_info,
         self.environment_json, self.program_json, self.metrics_jsonl,

@@ -34,6 +34,7 @@ _GOOD = {
         ('sinks', print, r'expected: a list of services'),
         ('actions', {'TRAINEVAL': []}, "did you mean 'TRAIN_EVAL'"),
         ('model_dir', __file__, "MODEL_DIR is '.*is no folder. Expected a fo"),
+        ('model_dir', '/tmp/lr[0.1]', r'which Orbax takes for a pattern'),
     ],
 )
 def test_a_plan_that_cannot_work_is_refused(name, value, message):

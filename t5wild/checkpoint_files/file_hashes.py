@@ -7,7 +7,7 @@ blocks, and zlib has it at several gigabytes a second on one core. It is no
 guard against a person who forges both file and sum.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 import concurrent.futures
 import dataclasses
 import json
@@ -218,7 +218,7 @@ def verify(checkpoint: str | os.PathLike[str]) -> Verdict:
   """
   expected = read(checkpoint)
   there = [name for name in names(checkpoint) if is_hashed(name)]
-  damages = missing(checkpoint, expected)
+  damages = missing(checkpoint, expected) + _in_pieces(there)
   present = [name for name in there if name in expected]
   hashed = _hash_all(checkpoint, present)
   for name in present:
@@ -235,6 +235,17 @@ def verify(checkpoint: str | os.PathLike[str]) -> Verdict:
           if name not in expected and not name.startswith(FOLDER)
       ),
   )
+
+
+def _in_pieces(there: Collection[str]) -> list[Damage]:
+  """What a save left in the pieces of its processes: nobody reads these."""
+  pieces = {name.split('/ocdbt.process_')[0] for name in there
+            if '/ocdbt.process_' in name}  # fmt: skip
+  return [
+      Damage(file=f'{item}/manifest.ocdbt', what='was never written')
+      for item in sorted(pieces)
+      if f'{item}/manifest.ocdbt' not in there
+  ]
 
 
 def damages_below(

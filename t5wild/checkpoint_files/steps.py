@@ -10,6 +10,7 @@ killed between any two lines here.
 """
 
 from collections.abc import Collection
+import glob
 import os
 import re
 
@@ -379,8 +380,8 @@ def check_writable(directory: str | os.PathLike[str], *, process: int) -> None:
   path = epath.Path(directory)
   probe = path / f'.write_test_of_process_{process}'
   try:
-    if '/\\' in os.fspath(path):
-      raise OSError('TensorStore takes no folder that begins with a backslash')
+    if '/\\' in str(path) or glob.has_magic(str(path)):
+      raise OSError('to Orbax a path with *, ?, [ or /\\ is a pattern, no name')
     path.mkdir(parents=True, exist_ok=True)
     probe.write_text('t5wild')
     probe.unlink()

@@ -135,9 +135,12 @@ def test_directory_that_cannot_be_written_is_refused(tmp_path):
   (tmp_path / 'file').write_text('')
   with pytest.raises(steps.UnwritableError, match='set MODEL_DIR'):
     steps.check_writable(tmp_path / 'file' / 'run', process=0)
-  # Every save there would fail.
-  with pytest.raises(steps.UnwritableError, match='begins with a backslash'):
-    steps.check_writable(tmp_path / '\\run', process=0)
+  # Every save there would fail, or could not be read: the pieces of a
+  # checkpoint are looked for by a pattern, and not found.
+  for name in ('\\run', 'lr[0.1]', 'run*', 'what?'):
+    with pytest.raises(steps.UnwritableError, match='is a pattern, no'):
+      steps.check_writable(tmp_path / name / 'run', process=0)
+    assert not (tmp_path / name).exists()
   steps.check_writable(tmp_path / 'new' / 'run', process=0)
   assert os.listdir(tmp_path / 'new' / 'run') == []
 

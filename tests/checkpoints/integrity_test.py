@@ -170,6 +170,20 @@ def test_files_that_are_gone_are_known(tmp_path, gone):
   assert str(damage) == f'{gone} is missing'
 
 
+def test_a_checkpoint_left_in_the_pieces_of_its_processes_is_none(tmp_path):
+  numbers = states.make_numbers(1)
+  path = _save(tmp_path, states.place(numbers, states.make_mesh((4, 2))))
+  # As Orbax leaves it whose search for the pieces finds none.
+  (path / 'state' / 'manifest.ocdbt').unlink()
+  shutil.rmtree(path / 'state' / 'd')
+  for name in (path / file_hashes.FOLDER).glob('files.*'):
+    name.unlink()
+  file_hashes.write(path)
+  assert [str(d) for d in file_hashes.verify(path).damages] == [
+      'state/manifest.ocdbt was never written'
+  ]
+
+
 def test_a_state_is_hashed_while_another_thread_takes_it_apart():
   # JAX takes an array apart without a lock.
   sharding = NamedSharding(
