@@ -366,7 +366,7 @@ class _Session:
 
   def _must_evaluate_first(self, past: recall.Past | None) -> bool:
     return training_past.must_evaluate_first(
-        past, self._data,
+        past, self._data, note=self._saves.report_metrics,
         wished=self._plan.run_eval_before_training,
         is_due=self._cadence.due(self._first_step).evaluate,
         step=self._first_step, is_resumed=self._is_resumed,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run recorded before it was resumed, and what it left undone."""
 
+from collections.abc import Callable, Mapping
 import contextlib
 import os
 
@@ -76,6 +77,7 @@ def must_evaluate_first(
     past: recall.Past | None,
     data: training_data.TrainingData,
     *,
+    note: Callable[[int, Mapping[str, float]], None],
     wished: bool,
     is_due: bool,
     step: int,
@@ -84,11 +86,13 @@ def must_evaluate_first(
   """Whether the first state's evaluation is asked for and not done yet.
 
   A run killed between a save and the end of the evaluation that follows makes
-  up for it: the state is the same. All processes call it.
+  up for it: the state is the same. One killed just after it still knows what
+  it found, to keep the best checkpoints. All processes call it.
 
   Args:
     past: What was recorded; on process 0.
     data: Says what is evaluated.
+    note: Called with the step and what was found, where all is on record.
     wished: Whether the first state is to be evaluated.
     is_due: Whether the first step's evaluation is due by its period.
     step: The first step.
@@ -102,4 +106,10 @@ def must_evaluate_first(
       for mode, tasks in data.evaluated_tasks.items()
       for task in tasks
   )
-  return distributed.meet('first evaluation', value=due and is_missing)[0]
+  found = past.evaluation if past is not None and not is_missing else {}
+  must, found = distributed.meet(
+      'first evaluation', value=(due and is_missing, found)
+  )[0]
+  if not must:
+    note(step, found)
+  return must

@@ -22,6 +22,7 @@ COLLECTIONS = {
     actions_lib.ActionMode.TRAIN_EVAL: 'training_eval',
     actions_lib.ActionMode.INFER_EVAL: 'inference_eval',
 }
+_EVALUATED = tuple(f'{name}/' for name in COLLECTIONS.values())
 
 
 class Past:
@@ -43,14 +44,14 @@ class Past:
     """
     names = frozenset(names)
     kept = []
-    self._collections = set()
+    self._evaluated: dict[str, float] = {}
     for record in records:
       if record.host or record.step > last_step:
         continue
       if record.name in names:
         kept.append(record)
-      if record.step == last_step:
-        self._collections.add(record.name)
+      if record.step == last_step and record.name.startswith(_EVALUATED):
+        self._evaluated[record.name] = record.value
     self._series = {
         name: records_lib.series(kept, name) for name in sorted(names)
     }
@@ -75,10 +76,16 @@ class Past:
 
   def has_evaluation(self, collection: str) -> bool:
     """Whether a task, as `training_eval/TASK`, was evaluated at the end."""
-    return any(
-        name.startswith(f'{collection}/') and '/timing/' not in name
-        for name in self._collections
-    )
+    return any(name.startswith(f'{collection}/') for name in self.evaluation)
+
+  @property
+  def evaluation(self) -> dict[str, float]:
+    """What evaluations of the last step found, by their names on record."""
+    return {
+        name: value
+        for name, value in self._evaluated.items()
+        if '/timing/' not in name
+    }
 
 
 def recall(

@@ -88,6 +88,7 @@ def test_an_evaluation_of_the_last_step_is_known_by_its_metrics():
   past = recall.Past(written, last_step=4, names=())
   assert past.has_evaluation('training_eval/songs')
   assert not past.has_evaluation('training_eval/books')
+  assert past.evaluation == {'training_eval/songs/loss': 1.0}
 
 
 def test_without_a_file_the_memory_begins_anew(tmp_path):
