@@ -40,12 +40,23 @@ def told(run_dir: run_dir_lib.RunDir, *, step: int) -> Iterator[None]:
   kept = _keep(run_dir, before, step=step)
   yield
   changes = differences(before, _read(run_dir))
-  if not changes:
+  is_known = any(text.strip() for text in before.values())
+  if is_known and not changes:
     for path in kept:
       path.unlink(missing_ok=True)
     return
   events = run_events.RunEvents(run_dir.path, prefix='config')
   with contextlib.closing(events):
+    if not is_known:
+      events.add(
+          'unknown',
+          step=step,
+          value=1.0,
+          text=f'{run_dir.operative_config_gin} and config.gin are gone or '
+          f'empty: nobody can tell whether from step {step} on the run has the '
+          'configuration that it had before',
+      )
+      return
     events.add(
         'changed',
         step=step,
@@ -112,7 +123,8 @@ def differences(
 
   Names and defaults of the operative configuration; of what is in one of them
   alone only what its recipe set, since another version has other defaults.
-  Paths that moved with MODEL_DIR are the same.
+  Paths that moved with MODEL_DIR are the same. Where the former operative
+  configuration is gone, what the recipes set is compared.
 
   Args:
     before: Text of `config.gin` and `operative_config.gin`, by these names.
@@ -121,6 +133,8 @@ def differences(
   old, new = _values(before), _values(after)
   old_set, new_set = _set_by_recipe(before), _set_by_recipe(after)
   places = _model_dir(old), _model_dir(new)
+  if not old:
+    old, new = _given(before), _given(after)
   if not old:  # nothing is known of what was
     return {}
   found = {}
@@ -138,8 +152,12 @@ def _values(texts: Mapping[str, str]) -> dict[str, str]:
   return dict(gin_statements.statements(texts.get('operative_config.gin', '')))
 
 
+def _given(texts: Mapping[str, str]) -> dict[str, str]:
+  return dict(gin_statements.statements(texts.get('config.gin', '')))
+
+
 def _set_by_recipe(texts: Mapping[str, str]) -> set[str]:
-  return {n for n, _ in gin_statements.statements(texts.get('config.gin', ''))}
+  return set(_given(texts))
 
 
 def _model_dir(values: Mapping[str, str]) -> str:

@@ -90,6 +90,24 @@ def test_what_a_recipe_sets_anew_or_no_longer_is_a_change():
   assert training_changes.differences({}, texts('a.b = 1\n', 'a.b = 1\n')) == {}
 
 
+def test_without_the_operative_configuration_what_recipes_set_is_compared(run):
+  _write(run, '', given='schedules.rate = 0.4\n')
+  with training_changes.told(run, step=60):
+    _write(run, _operative(run.path), given='schedules.rate = 0.1\n')
+  (event,) = _events(run)
+  assert event['name'] == 'config/changed'
+  assert 'schedules.rate = 0.4 -> 0.1' in event['text']
+
+
+def test_of_a_configuration_that_is_gone_it_is_said_that_nobody_knows(run):
+  _write(run, '', given='')
+  with training_changes.told(run, step=60):
+    _write(run, _operative(run.path))
+  (event,) = _events(run)
+  assert (event['name'], event['step']) == ('config/unknown', 60)
+  assert 'gone or empty' in event['text']
+
+
 def test_a_run_killed_as_it_writes_keeps_what_it_had(run, tmp_path):
   with pytest.raises(KeyboardInterrupt), training_changes.told(run, step=60):
     raise KeyboardInterrupt
