@@ -95,8 +95,7 @@ def _check(options, rest: Sequence[str]) -> str | None:
 def _check_text(options, rest: Sequence[str]) -> str | None:
   """Returns what is wrong with the text, for this run or at all."""
   text = options.text and os.path.expanduser(options.text)
-  # The name of a file may hold brackets.
-  if text and not os.path.exists(text) and not glob.glob(text, recursive=True):
+  if text and not _is_there(text):
     return (
         f'--text is {options.text!r}, and nothing is there (seen from '
         f'{os.getcwd()}): expected a file, a folder or a glob. Correct the '
@@ -106,6 +105,8 @@ def _check_text(options, rest: Sequence[str]) -> str | None:
   wanted = os.path.abspath(options.text) if options.text else None
   if not known or trained_on == wanted or any('.TEXT' in each for each in rest):
     return None
+  if trained_on and wanted and not _is_there(trained_on):
+    return None  # moved: whether it is the same text the first batch tells
   return (
       f'the run in {options.model_dir} is on other text:\n'
       f'  there: {trained_on or _STANDARD_TEXT}\n'
@@ -115,6 +116,11 @@ def _check_text(options, rest: Sequence[str]) -> str | None:
       + (f'with --text {shlex.quote(trained_on)}.' if trained_on
          else 'without --text.')
   )
+
+
+def _is_there(text: str) -> bool:
+  # The name of a file may hold brackets.
+  return os.path.exists(text) or bool(glob.glob(text, recursive=True))
 
 
 def _text_of_run(model_dir: str) -> tuple[bool, str | None]:

@@ -26,7 +26,7 @@ line = ' '.join(arguments)
 if line.startswith('quickstart'):
   if '--steps' not in line:
     arguments += ['--steps', '{steps}']
-  arguments += ['--text', 'my_texts']
+  arguments += ['--text', {texts!r}]  # one place for all copies of this folder
 elif arguments[0] == 'cache' or line.startswith('data inspect --gin_file'):
   arguments += ['--gin.TEXT=my_texts']
 elif arguments[0] == 'sweep':
@@ -148,10 +148,12 @@ def make(folder: pathlib.Path) -> None:
   bin_folder = folder / 'bin'
   bin_folder.mkdir(parents=True)
   wrapper = bin_folder / 't5wild'
-  wrapper.write_text(_WRAPPER.format(python=sys.executable, steps=STEPS))
+  texts = folder / 'my_texts'
+  wrapper.write_text(
+      _WRAPPER.format(python=sys.executable, steps=STEPS, texts=str(texts))
+  )
   wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
   (bin_folder / 'python').symlink_to(sys.executable)
-  texts = folder / 'my_texts'
   texts.mkdir()
   library = pathlib.Path(sysconfig.get_path('stdlib'))
   for path in sorted(library.glob('*.py'))[:16]:

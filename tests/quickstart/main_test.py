@@ -175,6 +175,13 @@ def test_a_run_on_the_same_text_goes_on(begun, arguments):
   assert quickstart._check(options, rest) is None
 
 
+def test_a_text_that_was_moved_is_left_to_the_data(begun, tmp_path):
+  begun(str(tmp_path / 'gone.txt'))
+  assert quickstart._check(_options('--model_dir=run', '--text=other'), []) is (
+      None
+  )
+
+
 def test_a_run_whose_text_is_not_known_is_left_to_the_data(begun, tmp_path):
   del begun
   (tmp_path / 'run' / 'operative_config.gin').write_text('TEXT = @mine()\n')
