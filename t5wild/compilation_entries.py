@@ -16,8 +16,14 @@ import pathlib
 import struct
 
 from absl import logging
-from jax._src import compilation_cache as jax_cache  # nothing public takes one
-from jax.experimental.compilation_cache import compilation_cache as public_cache
+
+try:  # nothing public takes a cache, and what is not public may go
+  from jax._src import compilation_cache as jax_cache
+
+  _open_file_cache = jax_cache.get_file_cache
+  _reset = jax_cache.reset_cache
+except (ImportError, AttributeError):
+  jax_cache = None
 
 # A skippable frame, as zstd's format names it: whoever decompresses the entry
 # (zstd or zlib, with t5wild or without) passes over what stands behind it.
@@ -25,7 +31,6 @@ _SKIPPABLE = 0x184D2A5D
 _MARK = b't5wild-1'
 _HEADER = struct.Struct('<II')
 _SEAL_BYTES = _HEADER.size + len(_MARK) + hashlib.sha256().digest_size
-_open_file_cache = jax_cache.get_file_cache
 
 
 def _seal(key: str, value: bytes) -> bytes:
@@ -144,6 +149,13 @@ def start(*, takes_unsealed: bool) -> None:
   Args:
     takes_unsealed: whether to take entries that were written without t5wild.
   """
+  if jax_cache is None:
+    logging.warning(
+        'This JAX opens its compilation cache in another way than 0.10 to '
+        '0.12: its entries are not sealed, and one that is damaged is not '
+        'found out.'
+    )
+    return
 
   def open_sealed(path: str):
     try:
@@ -159,4 +171,4 @@ def start(*, takes_unsealed: bool) -> None:
 
   if jax_cache.get_file_cache is _open_file_cache:
     jax_cache.get_file_cache = open_sealed
-    public_cache.reset_cache()  # of what was opened before, if any
+    _reset()  # what was opened before, if anything

@@ -6,6 +6,8 @@ JAX's own store of files is used as it is; only what it is handed differs.
 """
 
 import errno
+import importlib
+import importlib.util
 import zlib
 
 from absl import logging
@@ -133,3 +135,25 @@ def test_a_lock_that_nobody_gives_back_is_waited_for_once(
   assert entries.get(_KEY) is None
   assert len(told) == 1
   assert not _file(tmp_path).exists()
+
+
+def test_a_jax_of_other_inner_names_is_a_warning_and_no_end(monkeypatch):
+  told = _warnings(monkeypatch)
+  monkeypatch.setattr(compilation_entries, 'jax_cache', None)
+  compilation_entries.start(takes_unsealed=True)
+  assert 'not sealed' in told[0]
+
+
+@pytest.mark.parametrize('is_there', [True, False])
+def test_the_module_is_imported_whatever_jax_calls_its_cache(
+    is_there, monkeypatch
+):
+  inner = importlib.import_module('jax._src.compilation_cache')
+  if not is_there:
+    monkeypatch.delattr(inner, 'get_file_cache')
+  spec = importlib.util.spec_from_file_location(
+      'imported_again', compilation_entries.__file__
+  )
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  assert (module.jax_cache is not None) is is_there
