@@ -13,6 +13,7 @@ from t5wild.reports import endings
 from t5wild.reports import history as history_lib
 from t5wild.reports import one_fault
 from t5wild.reports import restarts
+from t5wild.reports import taken_back
 from t5wild.vitals import records as records_lib
 from t5wild.vitals import redaction
 
@@ -44,7 +45,7 @@ _HANG = 'watchdog/hang'
 _STOP = 'vitals/stop'
 # Of events that have rows of their own on the timeline.
 _KIND_OF = {
-    'vitals/rewind': 'rewind',
+    taken_back.REWIND: 'rewind',
     'vitals/skipped_update': 'skip',
     'vitals/loss_spike': 'spike',
     'vitals/gradient_spike': 'spike',
@@ -82,7 +83,7 @@ _WORDS = {
     one_fault.ERROR: 'the run ended with an error',
     _HANG: 'the watchdog saw a hang',
     _STOP: 'the run stops by its own numbers',
-    'vitals/rewind': 'the run goes back',
+    taken_back.REWIND: 'the run goes back',
     'vitals/skipped_update': 'an update is left out',
     'vitals/loss_spike': 'the loss leapt up',
     'vitals/gradient_spike': 'the norm of the gradient leapt up',
@@ -91,6 +92,10 @@ _WORDS = {
     'vitals/slow_steps': 'steps became slow',
 }
 _MAX_OF_A_KIND = 300
+# Kinds of what the state of a step has, or is the fault of.
+_OF_STEPS = ('not_finite', 'skip', 'spike', 'save', 'evaluate')
+_REWOUND = 'the run is rewound'
+_TAKEN_BACK = ' (the run went back behind this step later)'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,14 +127,35 @@ class Event:
 
 def read_events(history: history_lib.History) -> list[Event]:
   """All events that the records tell, in order of time."""
+  merged = one_fault.merged(history.events)
+  last_words = _last_words(history, merged)
   events = [
       *_starts(history),
       *_saves(history),
       *_evaluations(history),
-      *_recorded_once(history),
-      *_end(history),
+      *read_recorded(
+          history, [each for each in merged if each is not last_words]
+      ),
+      *_end(history, last_words),
   ]
+  events = _with_marks(events, taken_back.spans(history))
   return sorted(events, key=lambda event: event.seconds)
+
+
+def _with_marks(
+    events: Sequence[Event], spans: Sequence[taken_back.Span]
+) -> list[Event]:
+  """The events, with a word where the run went back behind their step."""
+  return [
+      dataclasses.replace(event, text=event.text + _TAKEN_BACK)
+      if event.kind in _OF_STEPS
+      and not event.text.endswith(_REWOUND)  # it says so itself
+      and taken_back.is_taken_back(
+          spans, step=event.step, seconds=event.seconds
+      )
+      else event
+      for event in events
+  ]
 
 
 def thinned(events: Sequence[Event]) -> list[Event]:
@@ -168,26 +194,31 @@ def _saves(history: history_lib.History) -> list[Event]:
   column = history.columns.get(_SAVED)
   if column is None:
     return []
-  took = _by_step(history, _SAVE_SECONDS)
-  blocked = _by_step(history, _BLOCKED_SECONDS)
+  took = _by_moment(history, _SAVE_SECONDS)
+  blocked = _by_moment(history, _BLOCKED_SECONDS)
   events = []
   for step, seconds in zip(
       column.steps.tolist(), column.seconds.tolist(), strict=True
   ):
     text = f'checkpoint of step {step:,}'
-    if step in took:
-      text += f', whole after {took[step]:.3g} s beside training'
-    if step in blocked:
-      text += f', which it held up {blocked[step]:.3g} s'
+    moment = step, seconds
+    if moment in took:
+      text += f', whole after {took[moment]:.3g} s beside training'
+    if moment in blocked:
+      text += f', which it held up {blocked[moment]:.3g} s'
     events.append(Event(kind='save', step=step, seconds=seconds, text=text))
   return events
 
 
-def _by_step(history: history_lib.History, name: str) -> dict[int, float]:
+def _by_moment(
+    history: history_lib.History, name: str
+) -> dict[tuple[int, float], float]:
+  """Values by step and clock: a step may be saved again after a rewind."""
   column = history.columns.get(name)
   if column is None:
     return {}
-  return dict(zip(column.steps.tolist(), column.values.tolist(), strict=True))
+  moments = zip(column.steps.tolist(), column.seconds.tolist(), strict=True)
+  return dict(zip(moments, column.values.tolist(), strict=True))
 
 
 def _evaluations(history: history_lib.History) -> list[Event]:
@@ -234,20 +265,11 @@ def _said(name: str) -> str:
   return _WORDS.get(name, words)
 
 
-def _recorded_once(history: history_lib.History) -> list[Event]:
-  """What events.jsonl holds, each fault once."""
-  last_words = _last_words(history)
-  return read_recorded(
-      history,
-      [each for each in one_fault.merged(history.events)
-       if each is not last_words],
-  )  # fmt: skip
-
-
-def _last_words(history: history_lib.History) -> records_lib.Record | None:
+def _last_words(
+    history: history_lib.History, merged: Sequence[records_lib.Record]
+) -> records_lib.Record | None:
   """The error that ended the latest process, where nothing came after it."""
   ending = endings.ending(history)
-  merged = one_fault.merged(history.events)
   errors = [each for each in merged if each.name == one_fault.ERROR]
   if ending is None or not errors:
     return None
@@ -293,12 +315,13 @@ def _step_of(history: history_lib.History, record: records_lib.Record) -> int:
   return max(record.step, restarts.step_reached(history, record.seconds))
 
 
-def _end(history: history_lib.History) -> list[Event]:
+def _end(
+    history: history_lib.History, last_words: records_lib.Record | None
+) -> list[Event]:
   ending = endings.ending(history)
   if ending is None:
     return []
   text = f'{ending.words}, after step {history.last_step:,}'
-  last_words = _last_words(history)
   if last_words is not None:
     text += f': {redaction.redacted(last_words.text)}'
   return [

@@ -8,6 +8,7 @@ the end, how it took it, that it starts again, and with which attempt.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Sequence
 import dataclasses
 
@@ -30,37 +31,53 @@ def with_own_words(
 ) -> list[records_lib.Record]:
   """In order of time, with a process's own words in the record of its exit."""
   ordered = sorted(records, key=lambda record: record.seconds)
-  kept = []
-  for place, record in enumerate(ordered):
-    if record.name == ERROR and _next_exit(ordered[place:], record):
-      continue
+  words: dict[int, str] = {}  # by the place of the exit
+  told = set()
+  exit_at = None
+  for place in reversed(range(len(ordered))):
+    record = ordered[place]
     if record.name.startswith(EXIT):
-      errors = [
-          each.text
-          for each in ordered[:place]
-          if each.name == ERROR
-          and _next_exit(ordered[ordered.index(each):], each) is record
-      ]
-      if errors:
-        record = dataclasses.replace(
-            record, text=f'{record.text} In its own words: {errors[-1]}'
-        )
-    kept.append(record)
-  return kept
+      exit_at = place
+    elif (
+        record.name == ERROR
+        and exit_at is not None
+        and ordered[exit_at].seconds - record.seconds <= SOON_SECONDS
+    ):
+      told.add(place)
+      words.setdefault(exit_at, record.text)  # the last before it
+  return [
+      dataclasses.replace(
+          record, text=f'{record.text} In its own words: {words[place]}'
+      )
+      if place in words
+      else record
+      for place, record in enumerate(ordered)
+      if place not in told
+  ]
 
 
 def merged(records: Iterable[records_lib.Record]) -> list[records_lib.Record]:
   """The same, with the supervisor's other records of an exit in that one."""
   ordered = with_own_words(records)
   exits = [each for each in ordered if each.name.startswith(EXIT)]
-  kept = [
-      each
-      for each in ordered
-      if each.name not in (DETECTED, _RESTART, _ATTEMPT)
-      or _exit_of(each, exits) is None
-  ]
+  moments = [each.seconds for each in exits]
+  kept = []
+  next_attempts: dict[int, records_lib.Record] = {}  # by the exit's number
+  for record in ordered:
+    number = None
+    if record.name in (DETECTED, _RESTART, _ATTEMPT):
+      number = _exit_of(record, moments)
+    if number is None:
+      kept.append(record)
+    elif record.name == _ATTEMPT:
+      next_attempts.setdefault(number, record)
+  followed = {
+      id(exits[number]): attempt for number, attempt in next_attempts.items()
+  }
   return [
-      _with_what_followed(each, ordered, exits) if each in exits else each
+      _with_what_followed(each, followed[id(each)])
+      if id(each) in followed
+      else each
       for each in kept
   ]
 
@@ -80,45 +97,33 @@ def why_older(
   return '; '.join(dict.fromkeys(told))
 
 
-def _next_exit(
-    later: Sequence[records_lib.Record], record: records_lib.Record
-) -> records_lib.Record | None:
-  """The exit that a record was soon followed by."""
-  for each in later:
-    if each.seconds - record.seconds > SOON_SECONDS:
-      return None
-    if each.name.startswith(EXIT):
-      return each
-  return None
-
-
 def _exit_of(
-    record: records_lib.Record, exits: Sequence[records_lib.Record]
-) -> records_lib.Record | None:
-  """The exit that a supervisor's record is about."""
+    record: records_lib.Record, moments: Sequence[float]
+) -> int | None:
+  """The number of the exit that a supervisor's record is about.
+
+  Args:
+    record: of the supervisor.
+    moments: of all exits, in order.
+  """
   if record.name == DETECTED:
-    later = [each for each in exits if each.seconds >= record.seconds]
-    return _next_exit(later, record)
-  before = [each for each in exits if each.seconds <= record.seconds]
-  return before[-1] if before else None
+    after = bisect.bisect_left(moments, record.seconds)
+    is_soon = (
+        after < len(moments)
+        and moments[after] - record.seconds <= SOON_SECONDS
+    )
+    return after if is_soon else None
+  before = bisect.bisect_right(moments, record.seconds) - 1
+  return before if before >= 0 else None
 
 
 def _with_what_followed(
-    record: records_lib.Record,
-    ordered: Sequence[records_lib.Record],
-    exits: Sequence[records_lib.Record],
+    record: records_lib.Record, attempt: records_lib.Record
 ) -> records_lib.Record:
-  attempts = [
-      each
-      for each in ordered
-      if each.name == _ATTEMPT and _exit_of(each, exits) is record
-  ]
-  if not attempts:
-    return record
-  after = attempts[0].seconds - record.seconds
+  after = attempt.seconds - record.seconds
   later = 'at once' if after < _AT_ONCE_SECONDS else f'{after:.0f} s later'
   return dataclasses.replace(
       record,
-      text=f'{record.text.rstrip(".")}. Attempt {attempts[0].value:.0f} began '
+      text=f'{record.text.rstrip(".")}. Attempt {attempt.value:.0f} began '
       f'{later}',
   )
