@@ -25,6 +25,16 @@ from t5wild.data import providers
 from t5wild.partitioning import distributed
 
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Of ends that may come to one process of several, and not by agreement.
+_OF_ONE = frozenset(
+    end.code
+    for end in (
+        exit_codes.FAILED, exit_codes.BAD_CONFIG, exit_codes.LOST_PEER,
+        exit_codes.DISK_FULL, exit_codes.RUN_DIR_LOST,
+    )
+)  # fmt: skip
+_KNOWN = frozenset(end.code for end in exit_codes.ALL)
+_LEAVE_SECONDS = 10  # for all to come to the same end, of a mistake of all
 
 
 def define_flags() -> None:
@@ -203,6 +213,37 @@ def use_data_dirs() -> None:
     )
 
 
+def leaving_alone(run: Callable[[], int]) -> int:
+  """Runs, and ends this process where others of the run wait for it in vain.
+
+  One that fails alone would be waited for in a collective, and would wait for
+  the others at its exit; all that a supervisor saw was a hang. It leaves with
+  its own error and exit code, which come first in its log.
+
+  Args:
+    run: Returns how to exit.
+  """
+  try:
+    code = run()
+  except Exception:
+    if distributed.process_count() == 1:
+      raise
+    sys.excepthook(*sys.exc_info())
+    code = exit_codes.FAILED.code
+  except SystemExit as error:  # of code in a recipe
+    if distributed.process_count() == 1 or not isinstance(error.code, int):
+      raise
+    code = error.code
+  is_of_one = code in _OF_ONE or code not in _KNOWN
+  if is_of_one and not distributed.all_leave(_LEAVE_SECONDS):
+    # No word of it: the error's own are the last, for who reads the log.
+    with contextlib.suppress(OSError, ValueError):
+      sys.stdout.flush()
+      sys.stderr.flush()
+    os._exit(code)
+  return code
+
+
 def run_binary(
     start: Callable[[], None],
     *,
@@ -220,6 +261,14 @@ def run_binary(
     not_written: Errors that say what could not be written, and the mend.
   """
   is_ready.clear()
+
+  def run() -> int:
+    return _run_binary(start, is_ready, for_the_user, not_written)
+
+  return leaving_alone(run)
+
+
+def _run_binary(start, is_ready, for_the_user, not_written) -> int:
   try:
     start_processes()
     logging.info('Compilation cache: %s', compilation_cache.start())

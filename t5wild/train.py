@@ -190,6 +190,10 @@ def run(argv: Sequence[str]) -> int:
   code = command_line.exit_code_of_flags(argv, make_help=_help)
   if code is not None:
     return code
+  return command_line.leaving_alone(_run)
+
+
+def _run() -> int:
   try:
     command_line.start_processes()
     command_line.parse_gin(train=train)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import common_sight
 from t5wild.checkpoints import formats
 from t5wild.checkpoints import integrity
 from t5wild.checkpoints import layer_stacks
@@ -70,10 +71,12 @@ def restore_state(
   array is read; `when_checked` is called in between.
 
   Raises:
+    common_sight.OtherSightError: Processes see different ones at the path.
     steps.NotACheckpointError: The path is none.
     transforms.DifferentModelError: It is of another model.
     ValueError: A transformation refuses it.
   """
+  common_sight.check(checkpoint)
   wanted = transforms.flatten(request.abstract_state)
   stored = formats.read_structure(
       checkpoint, trust_paths=request.trust_paths

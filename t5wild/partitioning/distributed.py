@@ -252,6 +252,22 @@ def process_index() -> int:
   return jax_distributed.global_state.process_id
 
 
+def all_leave(seconds: float) -> bool:
+  """Whether every process of the run ends, too, within so many seconds.
+
+  For one that fails: at its exit JAX waits for the others, five minutes, and
+  they for it in the next collective.
+  """
+  if jax_distributed.global_state.client is None:
+    return True
+  thread = threading.Thread(
+      target=jax_distributed.global_state.shutdown, name='leave', daemon=True
+  )
+  thread.start()
+  thread.join(seconds)
+  return not thread.is_alive()
+
+
 def process_count() -> int:
   """Returns the number of processes, without starting a backend."""
   return jax_distributed.global_state.num_processes

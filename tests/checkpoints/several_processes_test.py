@@ -92,6 +92,41 @@ opened.close()
 """
 
 
+_EACH_ITS_OWN = """
+import sys
+from t5wild.partitioning import distributed
+distributed.start()
+from t5wild.checkpoints import common_sight
+common_sight._PATIENCE_SECONDS = 1
+index = distributed.process_index()
+for place, told in PLACES:
+  try:
+    common_sight.check(place.format(index))
+    said = ''
+  except common_sight.OtherSightError as error:
+    said = str(error)
+  assert bool(said) == bool(told) and told in said, (place, said)
+distributed.barrier('end', 60)
+"""
+
+
+@pytest.mark.multiprocess
+def test_processes_that_see_other_checkpoints_at_a_path_are_told(tmp_path):
+  for name, run in (('a0', 1), ('a1', 1), ('b0', 1), ('b1', 2), ('c0', 1)):
+    folder = tmp_path / name / 'integrity'
+    folder.mkdir(parents=True)
+    (folder / 'run.json').write_text(f'{run}')
+    # What is written later is no difference.
+    (tmp_path / name / 'metrics.json').write_text(name)
+  places = [
+      (f'{tmp_path}/a{{}}', ''),
+      (f'{tmp_path}/b{{}}', 'processes [1] see another one there than process'),
+      (f'{tmp_path}/c{{}}', 'processes [1] see no checkpoint there'),
+      (f'{tmp_path}/d{{}}', ''),
+  ]
+  multiprocess.run_processes(_EACH_ITS_OWN.replace('PLACES', repr(places)), 2)
+
+
 @pytest.mark.multiprocess
 @pytest.mark.slow
 @pytest.mark.parametrize('count', [2, 4])
