@@ -272,7 +272,7 @@ def test_a_file_system_that_hangs_does_not_keep_the_watchdog(
   monkeypatch.setattr(watchdog_lib, '_LAST_WORDS_SECONDS', 0.2)
   stuck = threading.Event()
   monkeypatch.setattr(
-      watchdog_lib.heartbeats, 'replace', lambda *_: stuck.wait(30)
+      watchdog_lib.heartbeats, 'replace', lambda *_, **__: stuck.wait(30)
   )
   watched = _Watched(tmp_path)
   watched.watchdog.__enter__()
