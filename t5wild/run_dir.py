@@ -12,7 +12,8 @@ import os
 import re
 
 CHECKPOINT_PREFIX = 'checkpoint_'
-_CHECKPOINT = re.compile(CHECKPOINT_PREFIX + r'(\d+)\Z')
+# As a run writes it: `checkpoint_070` and other digits are somebody's.
+_CHECKPOINT = re.compile(CHECKPOINT_PREFIX + r'(0|[1-9][0-9]*)\Z')
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,11 @@ def test_checkpoint_step_reads_back_the_step_and_nothing_else():
   run = run_dir.RunDir('/tmp/run')
   assert run_dir.checkpoint_step(run.checkpoint(1234)) == 1234
   assert run_dir.checkpoint_step('/x/checkpoint_7/') == 7
-  for other in ('checkpoint_', 'checkpoint_7.tmp', 'my_checkpoint_7', 'x'):
+  assert run_dir.checkpoint_step('checkpoint_0') == 0
+  for other in (
+      'checkpoint_', 'checkpoint_7.tmp', 'my_checkpoint_7', 'x', '_70',
+      'checkpoint_070', 'checkpoint_00', 'checkpoint_\uff17\uff10',
+  ):  # fmt: skip
     assert run_dir.checkpoint_step(other) is None
 
 

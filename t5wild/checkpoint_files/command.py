@@ -9,7 +9,6 @@ import sys
 
 from t5wild import exit_codes
 from t5wild import run_dir as run_dir_lib
-from t5wild.checkpoint_files import array_hashes
 from t5wild.checkpoint_files import copying
 from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import health
@@ -17,6 +16,7 @@ from t5wild.checkpoint_files import listing
 from t5wild.checkpoint_files import pins
 from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoint_files import verifying
 
 _MOST_NAMED = 20
 _HELP = {
@@ -163,75 +163,51 @@ def _chosen(path: str, step: int | None) -> list[str]:
 
 def _verify(arguments: argparse.Namespace) -> int:
   good = True
-  for checkpoint in _chosen(arguments.path, arguments.step):
-    good &= _is_good(checkpoint, with_arrays=arguments.arrays)
+  chosen = _chosen(arguments.path, arguments.step)
+  is_run = _is_run(arguments, chosen)
+  for checkpoint in chosen:
+    try:
+      found = verifying.verify(checkpoint, with_arrays=arguments.arrays)
+    except (steps.NotACheckpointError, OSError):
+      if not (is_run and _went_meanwhile(checkpoint)):
+        raise
+      continue
+    if found.problems and is_run and _went_meanwhile(checkpoint):
+      continue
+    _tell(checkpoint, found)
+    good &= not found.problems
   for damage in listing.damages(arguments.path):
     good = False
     _say(f'DAMAGED: {damage}')
   return exit_codes.DONE.code if good else exit_codes.FAILED.code
 
 
+def _is_run(arguments: argparse.Namespace, chosen: Sequence[str]) -> bool:
+  """Whether all checkpoints are meant, and none by its name."""
+  own = steps.absolute_path(arguments.path)
+  return arguments.step is None and list(chosen) != [own]
+
+
+def _went_meanwhile(checkpoint: str) -> bool:
+  """Whether a run has removed a checkpoint since it was listed; told."""
+  if not verifying.has_gone(checkpoint):
+    return False
+  _say(f'{checkpoint}: is no more there; a run removes what it does not keep')
+  return True
+
+
 def _is_good(checkpoint: str, *, with_arrays: bool) -> bool:
-  run_id = run_ids.of_store(os.path.dirname(checkpoint))
-  seeming = listing.problem(checkpoint, run_id)
-  problems = [] if seeming is None else [seeming]
-  try:
-    verdict = file_hashes.verify(checkpoint)
-    problems += [str(damage) for damage in verdict.damages]
-    said = f'{verdict.num_files} files, {verdict.num_bytes / 1e6:,.1f} MB'
-    if verdict.unknown:
-      said += f', {len(verdict.unknown)} files have no checksum'
-    if verdict.damages:
-      with_arrays = True  # which of them it is
-  except file_hashes.NoHashesError as error:
-    said, with_arrays = f'files: {error}', True
-  word = 'good'
-  if with_arrays:
-    try:
-      problems += _array_problems(checkpoint)
-      said += ', all arrays'
-    except file_hashes.NoHashesError as error:
-      unreadable = _unreadable(checkpoint)
-      problems += unreadable
-      # A list that is there and says nothing is damaged; none is of old.
-      if array_hashes.has_any(checkpoint):
-        problems.append(f'arrays: {error}')
-      if not unreadable:
-        word = 'UNCHECKED, readable'
-        said += ', arrays: no hashes either; all were decoded'
-  _say(f'{checkpoint}: {"DAMAGED" if problems else word} ({said})')
-  for problem in problems[:_MOST_NAMED]:
+  found = verifying.verify(checkpoint, with_arrays=with_arrays)
+  _tell(checkpoint, found)
+  return not found.problems
+
+
+def _tell(checkpoint: str, found: verifying.Verdict) -> None:
+  _say(f'{checkpoint}: {found.word} ({found.said})')
+  for problem in found.problems[:_MOST_NAMED]:
     _say(f'  {problem}')
-  if len(problems) > _MOST_NAMED:
-    _say(f'  and {len(problems) - _MOST_NAMED} more')
-  return not problems
-
-
-def _array_problems(checkpoint: str) -> list[str]:
-  from t5wild.checkpoint_files import stored_arrays  # TensorStore, numpy
-
-  try:
-    return [
-        f'array {key} {what}' for key, what in stored_arrays.damages(checkpoint)
-    ]
-  except steps.NotACheckpointError as error:
-    return [f'arrays: {error}']
-
-
-def _unreadable(checkpoint: str) -> list[str]:
-  """What cannot be decoded of a checkpoint without hashes."""
-  from t5wild.checkpoint_files import stored_arrays  # TensorStore, numpy
-
-  problems = []
-  try:
-    for key in stored_arrays.names(checkpoint):
-      try:
-        stored_arrays.read(checkpoint, key)
-      except steps.NotACheckpointError as error:
-        problems.append(f'array {key}: {error}')
-  except steps.NotACheckpointError as error:
-    problems.append(f'arrays: {error}')
-  return problems
+  if len(found.problems) > _MOST_NAMED:
+    _say(f'  and {len(found.problems) - _MOST_NAMED} more')
 
 
 def _mirror(arguments: argparse.Namespace) -> int:
@@ -239,6 +215,7 @@ def _mirror(arguments: argparse.Namespace) -> int:
   target = steps.absolute_path(arguments.target)
   _refuse_other_target(arguments.path, target)
   chosen = _chosen(arguments.path, arguments.step)
+  is_run = _is_run(arguments, chosen)
   source = os.path.dirname(chosen[0])
   known = health.read(source)
   for checkpoint in list(chosen):
@@ -254,6 +231,8 @@ def _mirror(arguments: argparse.Namespace) -> int:
     try:
       num_bytes = copying.copy(checkpoint, f'{target}/{name}')
     except (steps.NotACheckpointError, OSError) as error:
+      if is_run and _went_meanwhile(checkpoint):
+        continue
       _say(f'{checkpoint}: NOT copied: {error}')
       code = exit_codes.FAILED.code
       continue

@@ -97,7 +97,7 @@ def entries(directory: str | os.PathLike[str]) -> list[Entry]:
   """Returns the complete checkpoints of a run, by step and store."""
   run_id = run_ids.of_store(os.fspath(directory))
   found = [
-      _entry(
+      _entry_if_there(
           store,
           step,
           run_id,
@@ -109,7 +109,8 @@ def entries(directory: str | os.PathLike[str]) -> list[Entry]:
       for known in [_known(store)]
       for step in steps.complete_steps(store)
   ]
-  return sorted(found, key=lambda entry: entry.step)
+  there = [entry for entry in found if entry is not None]
+  return sorted(there, key=lambda entry: entry.step)
 
 
 def _known(store: str) -> dict[int, health.Health] | None:
@@ -132,6 +133,20 @@ def problem(checkpoint: str, run_id: str) -> str | None:
     )
   except steps.NotACheckpointError as error:
     return str(error)
+
+
+def _entry_if_there(
+    store: str, step: int, run_id: str, known: health.Health
+) -> Entry | None:
+  """None where its run has removed it since it was listed."""
+  try:
+    entry = _entry(store, step, run_id, known)
+  except OSError:
+    if steps.is_complete(steps.get_checkpoint_dir(store, step)):
+      raise
+    return None
+  is_there = entry.problem is None or steps.is_complete(entry.path)
+  return entry if is_there else None
 
 
 def _entry(store: str, step: int, run_id: str, known: health.Health) -> Entry:

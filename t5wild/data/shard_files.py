@@ -23,6 +23,8 @@ from t5wild.data import places
 MANIFEST = 'manifest.json'
 _MOST_FETCHES = 8  # at once
 _READ_AT_START = 64 << 20  # bytes of a shard
+# Shards that this process has read whole, as they were then.
+_found_good: set[tuple] = set()
 MEND = (
     'Copy that file again; or delete it, and run `t5wild cache` again, which '
     'writes what is missing; or go on without it by '
@@ -103,7 +105,18 @@ class ShardFiles:
         and smallest.num_bytes <= _READ_AT_START
         and not places.is_bucket(self._folder)
     ):
-      self.check_bytes(smallest)
+      self._check_bytes_once(smallest)
+
+  def _check_bytes_once(self, shard: Any) -> None:
+    """The same as `check_bytes`, but not of what this process has read."""
+    there = os.stat(self.path(shard))
+    as_it_is = (
+        self.path(shard), shard.sha256, there.st_ino, there.st_size,
+        there.st_mtime_ns,
+    )  # fmt: skip
+    if as_it_is not in _found_good:
+      self.check_bytes(shard)
+      _found_good.add(as_it_is)
 
   def _complaints(self, shards: Sequence[Any]) -> list[str]:
     found = places.side_by_side(

@@ -17,6 +17,7 @@ from t5wild.checkpoint_files import health
 from t5wild.checkpoint_files import listing
 from t5wild.checkpoint_files import run_ids
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoint_files import verifying
 from t5wild.checkpoints import configs
 from t5wild.checkpoints import manager as manager_lib
 from tests.checkpoints import checkpoint_states as states
@@ -219,6 +220,36 @@ def test_hashes_that_cannot_be_read_are_a_damage(run, say):
   code, text = say('verify', run, '--arrays')
   assert code == exit_codes.FAILED.code
   assert 'checkpoint_1: DAMAGED (' in text
+
+
+@pytest.mark.parametrize('verb', ['list', 'verify', 'mirror'])
+def test_what_a_run_removes_meanwhile_is_no_damage(
+    verb, run, say, tmp_path, monkeypatch
+):
+  """The run beside it removes step 1 once it has been listed."""
+  module, name = {
+      'list': (listing.file_hashes, 'names'),
+      'verify': (verifying.file_hashes, 'verify'),
+      'mirror': (command.copying, 'copy'),
+  }[verb]
+  real = getattr(module, name)
+
+  def removed_first(path, *rest, **named):
+    if 'checkpoint_1' in str(path):
+      shutil.rmtree(path, ignore_errors=True)
+    return real(path, *rest, **named)
+
+  monkeypatch.setattr(module, name, removed_first)
+  target = [tmp_path / 'copy'] if verb == 'mirror' else []
+  code, text = say(verb, run, *target)
+  assert code == exit_codes.DONE.code
+  assert 'DAMAGED' not in text and 'NOT copied' not in text
+  assert ('checkpoint_1: is no more there' in text) is (verb != 'list')
+  shutil.rmtree(tmp_path / 'run' / 'checkpoint_1', ignore_errors=True)
+  if verb != 'list':  # a checkpoint that is named is missed
+    shutil.copytree(run / 'checkpoint_2', run / 'checkpoint_1')
+    code, _ = say(verb, run, *target, '--step', 1)
+    assert code != exit_codes.DONE.code
 
 
 def test_mirror_copies_what_is_good_and_leaves_what_is_there(

@@ -114,6 +114,24 @@ def test_shards_of_another_cache_of_the_same_sizes_are_refused(
     record_cache.RecordCache(folder)
 
 
+def test_a_process_that_opens_a_cache_again_hashes_no_shard_again(
+    folder, monkeypatch
+):
+  record_cache.RecordCache(folder)
+  hashed = []
+  monkeypatch.setattr(fingerprints, 'of_file', hashed.append)
+  record_cache.RecordCache(folder)
+  assert not hashed
+  smallest = min(
+      record_cache.read_manifest(folder).shards,
+      key=lambda shard: shard.num_bytes,
+  )
+  os.utime(folder / smallest.name)  # somebody was there
+  with pytest.raises(record_cache.BadCacheError, match='altered'):
+    record_cache.RecordCache(folder)
+  assert hashed == [str(folder / smallest.name)]
+
+
 def _alter(path: pathlib.Path, *, at: float) -> None:
   content = bytearray(path.read_bytes())
   content[int(at * len(content))] ^= 0xFF
