@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the binaries have in common: T5X's flags, processes, how errors read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import os
 import signal
@@ -174,10 +174,14 @@ def start_processes() -> None:
   )
 
 
-def parse_gin(**objects: Any) -> None:
+def parse_gin(
+    *, where_unset: Mapping[str, str] | None = None, **objects: Any
+) -> None:
   """Reads the gin files and bindings of the flags.
 
   Args:
+    where_unset: Macro to the text that stands in where the recipe requires it
+      and nothing sets it.
     **objects: What recipes reach by `import __main__`, whatever was started.
 
   Raises:
@@ -191,12 +195,16 @@ def parse_gin(**objects: Any) -> None:
   install.install()
   for name, value in objects.items():
     setattr(sys.modules['__main__'], name, value)
+  values = flags.FLAGS
+  given = (values.gin_search_paths, values.gin_file, values.gin_bindings)
+  stand_ins = where_unset or {}
   try:
-    gin_utils.parse_gin_flags(
-        flags.FLAGS.gin_search_paths,
-        flags.FLAGS.gin_file,
-        flags.FLAGS.gin_bindings,
-    )
+    if stand_ins:
+      unset = gin_utils.unset_macros(*given, names=list(stand_ins))
+      given = (*given[:2], [
+          *given[2], *(f'{name} = {stand_ins[name]!r}' for name in unset)
+      ])
+    gin_utils.parse_gin_flags(*given)
   except gin_utils.GinError as error:
     told = frameworks.told_of_files(flags.FLAGS.gin_file or ())
     if not told:

@@ -128,6 +128,27 @@ def lint_gin_flags(
   return files, bindings, report
 
 
+def unset_macros(
+    gin_search_paths: Sequence[str],
+    gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
+    *,
+    names: Sequence[str],
+) -> list[str]:
+  """Those of some macros that a recipe requires, and that nothing sets.
+
+  Takes the first arguments of `parse_gin_flags`, and changes nothing in gin.
+  """
+  _, _, report = lint_gin_flags(gin_search_paths, gin_files, gin_bindings)
+  last = lint_lib.last_bindings(report.seen)
+  found = {name: last.get(('macro', name)) for name in names}
+  return [
+      name
+      for name, seen in found.items()
+      if seen is not None and seen.binding.value == lint_lib.REQUIRED
+  ]
+
+
 def run(main: Callable[[Sequence[str]], Any]) -> None:
   """`app.run` with `--gin.NAME=VALUE` flags understood."""
   app.run(

@@ -24,7 +24,7 @@ from t5wild.gin_config import signatures
 Report = findings.Report
 Seen = findings.Seen
 
-_REQUIRED = reader.Macro('gin.REQUIRED')
+REQUIRED = reader.Macro('gin.REQUIRED')
 # Placeholders for the example line of a missing macro.
 _EXAMPLES = {
     'BATCH_SIZE': '128',
@@ -210,7 +210,7 @@ class _Walker:
     before = first.setdefault(key, seen).binding
     first[key] = seen
     # T5X recipes declare a macro as REQUIRED and set it further down.
-    if before is binding or before.value == _REQUIRED:
+    if before is binding or before.value == REQUIRED:
       return
     self._report.add(
         'duplicate', binding.place,
@@ -346,7 +346,7 @@ def _check_required(report: Report, last: dict[Any, Seen]) -> None:
   """Lists everything still to be set in one error, with one example line."""
   missing = {}
   for seen in last.values():
-    if seen.binding.value == _REQUIRED:
+    if seen.binding.value == REQUIRED:
       binding = seen.binding
       key = binding.macro_name if binding.is_macro else binding.key
       missing[key] = binding.place

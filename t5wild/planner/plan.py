@@ -199,11 +199,20 @@ def _tell(
 
 def _no_split(facts: Mapping[str, Any], topology: topologies.Topology) -> str:
   rows = facts['batch']['decoder_target_tokens'][0]
+  least = search.least_rows(
+      topology,
+      num_heads=facts['shape']['num_heads'],
+      lengths=search.lengths_of(facts),
+  )
+  devices = topology.num_devices
   return (
-      f'BATCH_SIZE {rows} divides over none of the meshes of '
-      f'{topology.num_devices} devices.\n'
-      f'Expected a multiple of {topology.num_devices // 8 or 1} or more.\n'
-      f'Set BATCH_SIZE to a multiple of {topology.num_devices}.'
+      f'BATCH_SIZE {rows} divides over none of the meshes of {devices} '
+      'devices.\n'
+      f'Expected a multiple of {least}'
+      + (f', better of {devices}: ' if least < devices else ': ')
+      + 'a row of each batch for each device, or for as many as share it.\n'
+      f'Set BATCH_SIZE = {-(-rows // devices) * devices}, or take fewer '
+      'devices.'
   )
 
 

@@ -110,11 +110,8 @@ def splits(
   domain = topology.devices_of_fast_domain
   inner = [
       (model, sequence)
-      for model in _MODEL_SIZES
-      for sequence in _sequence_sizes(lengths)
-      if domain % (model * sequence) == 0
-      and num_heads % model == 0
-      and batch % (devices // model // sequence) == 0
+      for model, sequence in _inner(topology, num_heads, lengths)
+      if batch % (devices // model // sequence) == 0
   ]
   for (model, sequence), replica, parameter_dims, activation_dims in (
       itertools.product(inner, _divisors(devices // domain), (1, 2), (1, 2))
@@ -132,6 +129,32 @@ def splits(
     )
 
 
+def _inner(
+    topology: topologies.Topology, num_heads: int, lengths: Sequence[int]
+) -> list[tuple[int, int]]:
+  """Sizes of the model and sequence axes that heads and lengths allow."""
+  return [
+      (model, sequence)
+      for model in _MODEL_SIZES
+      for sequence in _sequence_sizes(lengths)
+      if topology.devices_of_fast_domain % (model * sequence) == 0
+      and num_heads % model == 0
+  ]
+
+
+def least_rows(
+    topology: topologies.Topology,
+    *,
+    num_heads: int,
+    lengths: Sequence[int] = (),
+) -> int:
+  """The smallest batch that there are splits for; so are its multiples."""
+  return topology.num_devices // max(
+      model * sequence
+      for model, sequence in _inner(topology, num_heads, lengths)
+  )
+
+
 def _sequence_sizes(lengths: Sequence[int]) -> list[int]:
   """In how many pieces a row may be cut; all features are cut alike."""
   long = max(lengths, default=0)
@@ -140,6 +163,11 @@ def _sequence_sizes(lengths: Sequence[int]) -> list[int]:
       for n in _SEQUENCE_SIZES
       if long >= n * _LEAST_PIECE and all(one % n == 0 for one in lengths)
   ]
+
+
+def lengths_of(facts: Mapping[str, Any]) -> list[int]:
+  """Of the features of a recipe's batch."""
+  return [shape[1] for shape in facts['batch'].values() if len(shape) == 2]
 
 
 def _divisors(number: int) -> list[int]:

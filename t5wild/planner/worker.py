@@ -105,7 +105,8 @@ def _read_recipe(arguments: Sequence[str]) -> recipe_lib.Recipe:
       name: getattr(importlib.import_module(f't5wild.{name}'), name)
       for name in ('train', 'precompile')
   }
-  command_line.parse_gin(**functions)
+  # Nothing is written there.
+  command_line.parse_gin(where_unset={'MODEL_DIR': ''}, **functions)
   return recipe_lib.read(**functions)
 
 
@@ -141,9 +142,7 @@ def describe_splits(
       topology,
       num_heads=facts['shape']['num_heads'],
       batch=facts['batch']['decoder_target_tokens'][0],
-      lengths=[
-          shape[1] for shape in facts['batch'].values() if len(shape) == 2
-      ],
+      lengths=search.lengths_of(facts),
   ):
     partitioner = partitioner_lib.PjitPartitioner(
         mesh_shape=split.mesh,

@@ -74,6 +74,29 @@ def test_heads_and_rows_that_do_not_divide_leave_splits_out():
   assert {s.model for s in splits} == {2}
 
 
+@pytest.mark.parametrize('num_heads', [6, 7, 64])
+@pytest.mark.parametrize('lengths', [(512, 128), (8192, 2048)])
+def test_a_batch_has_splits_where_it_is_a_multiple_of_the_least_rows(
+    num_heads, lengths
+):
+  least = search.least_rows(_POD, num_heads=num_heads, lengths=lengths)
+  for batch in (1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 96, 100, 128):
+    has_some = any(
+        search.splits(_POD, num_heads=num_heads, batch=batch, lengths=lengths)
+    )
+    assert has_some == (batch % least == 0)
+
+
+def test_a_batch_without_splits_is_told_one_that_has_some():
+  facts = {
+      'batch': {'decoder_target_tokens': [16, 64]},
+      'shape': {'num_heads': 6},
+  }
+  told = plan._no_split(facts, _POD)
+  assert 'BATCH_SIZE 16 ' in told and 'a multiple of 32,' in told
+  assert 'Set BATCH_SIZE = 64,' in told
+
+
 def test_only_long_rows_are_cut_and_model_and_pieces_share_a_host():
   short = search.splits(_POD, num_heads=64, batch=2048, lengths=(512, 128))
   assert {s.sequence for s in short} == {1}
