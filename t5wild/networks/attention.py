@@ -151,7 +151,9 @@ class MultiHeadDotProductAttention(nn.Module):
     if not deterministic and self.dropout_rate > 0.0:
       value = value * self._value_scale(value, dropout_rows)
     x = attention_dispatch.attend(
-        query, key, value, mask, bias, options=self._options(decode)
+        query, key, value, mask, bias,
+        # What has keys kept from step to step is asked in steps.
+        options=self._options(decode or self.keep_encoded),
     )
     x = jnp.swapaxes(x, 1, 2)  # [batch, queries, heads, kv]
     return layers.DenseGeneral(
@@ -165,11 +167,11 @@ class MultiHeadDotProductAttention(nn.Module):
         name='out',
     )(x)
 
-  def _options(self, decode: bool) -> attention_dispatch.Options:
+  def _options(self, is_step: bool) -> attention_dispatch.Options:
     return attention_dispatch.Options(
         implementation=self.implementation,
         path=self.path,
-        is_step=decode,
+        is_step=is_step,
         window_differs=self.local_window is not None
         and not isinstance(self.is_local, bool),
         float32_logits=self.float32_logits,

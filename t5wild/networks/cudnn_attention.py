@@ -73,6 +73,9 @@ def attend(
     else:
       behind = _behind(query, key, first_query, sight.window)
       bias = _sum_of(bias, _forbid(behind, query.dtype))
+  if bias is not None:  # a mask may have one row for all queries
+    lengths = (query.shape[2], key.shape[2])
+    bias = jnp.broadcast_to(bias, (*bias.shape[:2], *lengths))
   return _call(query, key, value, bias=bias, **limits)
 
 

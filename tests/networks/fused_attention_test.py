@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 
 from t5wild.networks import attention_choice
+from t5wild.networks import attention_dispatch
+from t5wild.networks import config as config_lib
 from t5wild.networks import cudnn_attention
 from t5wild.networks import dot_product
 from t5wild.networks import fused_attention
 from t5wild.networks import masks
 from t5wild.networks import sight as sight_lib
+from t5wild.networks import transformer
 from tests.networks import attending
 from tests.networks import decoders
 
@@ -118,6 +121,55 @@ def test_a_mask_of_pairs_is_a_bias_to_cudnn():
   )
   expected = dot_product.dot_product_attention(query, key, value, mask, bias)
   np.testing.assert_allclose(actual * seen, expected * seen, atol=1e-5)
+
+
+def test_a_mask_of_one_row_for_all_queries_gets_a_row_for_each(monkeypatch):
+  # JAX's call of cuDNN takes no other, though the formula does.
+  query, key, value, _ = make_arrays()
+  call, shapes = cudnn_attention._call, []
+
+  def told(*args, bias, **more):
+    shapes.append(bias.shape)
+    return call(*args, bias=bias, **more)
+
+  monkeypatch.setattr(cudnn_attention, '_call', told)
+  mask = jnp.asarray(SEGMENTS > 0)[:, None, None]
+  actual = fused_attention.attend(
+      query, key, value, sight=mask, bias=None, kernel='cudnn'
+  )
+  expected = dot_product.dot_product_attention(query, key, value, mask, None)
+  np.testing.assert_allclose(actual, expected, atol=1e-5)
+  assert {shape[-2:] for shape in shapes} == {(query.shape[2], key.shape[2])}
+
+
+def test_decoding_asks_no_fused_kernel_for_its_steps(monkeypatch):
+  asked = {}
+  attend = attention_dispatch.attend
+
+  def told(*args, options):
+    asked.setdefault(options.path[-1], set()).add(options.is_step)
+    return attend(*args, options=options)
+
+  monkeypatch.setattr(attention_dispatch, 'attend', told)
+  network = transformer.Transformer(
+      config_lib.T5Config(vocab_size=32, num_encoder_layers=1,
+                         num_decoder_layers=1, emb_dim=8, num_heads=1,
+                         head_dim=8, mlp_dim=8)
+  )  # fmt: skip
+  tokens = jnp.ones((2, 4), jnp.int32)
+
+  def of(decode):
+    asked.clear()
+    jax.eval_shape(
+        lambda key: network.init(
+            key, tokens, tokens, tokens, decode=decode, enable_dropout=False
+        ),
+        jax.random.PRNGKey(0),
+    )
+    return asked['self_attention'], asked['encoder_decoder_attention']
+
+  assert of(False) == ({False}, {False})
+  assert of(True) == ({True}, {True})
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def test_every_attention_is_fused_forward_and_backward(
       f'--gin.network.{config}.scan_layers=True',
       # Half of the heads on each device.
       '--gin.partitioning.PjitPartitioner.num_partitions=2',
+      '--programs=train,decode',
   ])  # fmt: skip
   assert code == exit_codes.DONE.code, capsys.readouterr().err
   found = json.loads((tmp_path / 'precompile/h100-1x2.json').read_text())
