@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import contextlib
 from typing import Any
 
+from t5wild import training_end
 from t5wild import training_place
 from t5wild import training_plan
 from t5wild.data import documents
@@ -90,4 +91,6 @@ def told_to(watchdog: Any, model_dir: str) -> Iterator[None]:
         )
     )
     raise
+  if distributed.process_index() == 0:
+    training_end.note_done(model_dir)
   watchdog.tell_end(time_ledgers.DONE)

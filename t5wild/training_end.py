@@ -3,8 +3,9 @@
 """At which step a training ends.
 
 TRAIN_STEPS_RELATIVE counts from the step that a run begins with. Begun again
-before its end it goes on to that end, or each restart would move it; begun
-again at its end it makes as many steps more, as in T5X.
+before it has come to its end in order it goes on to that end, or each restart
+would move it, that after a kill in its last evaluation too; begun again after
+its end it makes as many steps more, as in T5X.
 """
 
 import json
@@ -54,17 +55,33 @@ def last_step(
   return end
 
 
+def note_done(model_dir: str) -> None:
+  """Says that a run has ended in order; process 0 calls it.
+
+  Args:
+    model_dir: Of the run, whether it counts relative steps or not.
+  """
+  file = epath.Path(steps.absolute_path(model_dir)) / FILE
+  known = _read(file)
+  if known is not None and not known['is_done']:
+    _write(file, known['first_step'], known['last_step'], is_done=True)
+
+
 def _is_under_way(
     known: dict[str, int], plan: training_plan.TrainingPlan, step: int
 ) -> bool:
   first, last = known['first_step'], known['last_step']
-  return first <= step < last and last - first == plan.relative_steps
+  if last - first != plan.relative_steps:
+    return False
+  return first <= step < last or (step == last and not known['is_done'])
 
 
 def _read(file: epath.Path) -> dict[str, int] | None:
   try:
     known = json.loads(file.read_text())
-    return {name: int(known[name]) for name in ('first_step', 'last_step')}
+    found = {name: int(known[name]) for name in ('first_step', 'last_step')}
+    # Files without it are of runs that did not tell.
+    return found | {'is_done': int(known.get('is_done', True))}
   except FileNotFoundError:
     return None
   except (OSError, ValueError, TypeError, LookupError):
@@ -72,8 +89,12 @@ def _read(file: epath.Path) -> dict[str, int] | None:
     return None
 
 
-def _write(file: epath.Path, first_step: int, end: int) -> None:
-  text = json.dumps({'first_step': first_step, 'last_step': end})
+def _write(
+    file: epath.Path, first_step: int, end: int, *, is_done: bool = False
+) -> None:
+  text = json.dumps(
+      {'first_step': first_step, 'last_step': end, 'is_done': is_done}
+  )
   try:
     small_files.replace(file, text)
   except OSError:

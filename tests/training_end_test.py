@@ -33,8 +33,24 @@ def test_begun_again_before_its_end_it_goes_on_to_that(tmp_path):
 
 def test_begun_again_at_its_end_it_makes_as_many_more(tmp_path):
   assert _last_step(tmp_path, 0, is_resumed=False) == 50
+  training_end.note_done(str(tmp_path))
   assert _last_step(tmp_path, 50) == 100
   assert _last_step(tmp_path, 90) == 100
+
+
+def test_killed_at_its_end_it_has_none_to_make(tmp_path):
+  assert _last_step(tmp_path, 0, is_resumed=False) == 50
+  assert _last_step(tmp_path, 50) == 50  # killed in its last evaluation
+  training_end.note_done(str(tmp_path))
+  assert _last_step(tmp_path, 50) == 100
+
+
+def test_the_file_of_a_run_that_did_not_tell_is_of_one_that_was_done(tmp_path):
+  file = tmp_path / training_end.FILE
+  file.write_text('{"first_step": 0, "last_step": 50}')
+  assert _last_step(tmp_path, 40, relative=50) == 50
+  training_end.note_done(str(tmp_path))
+  assert _last_step(tmp_path, 50) == 100
 
 
 def test_another_number_or_another_beginning_counts_anew(tmp_path):
@@ -52,4 +68,5 @@ def test_a_torn_file_is_told_and_counts_anew(text, tmp_path, caplog):
 
 def test_steps_in_total_leave_no_file(tmp_path):
   assert _last_step(tmp_path, 20, relative=None) == 10**6
+  training_end.note_done(str(tmp_path))
   assert not list(tmp_path.iterdir())

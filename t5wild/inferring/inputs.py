@@ -19,6 +19,7 @@ from t5wild.data import argument_checks
 from t5wild.data import datasets
 from t5wild.data import pipelines
 from t5wild.data import providers
+from t5wild.data import source_files
 from t5wild.data import vocabularies
 from t5wild.inferring import text_inputs
 from t5wild.models import decoder_only
@@ -218,6 +219,9 @@ class TaskSource:
         'inputs': f'task {task.name}, split {cfg.split}, seed {cfg.seed}',
         'shard': f'{shard[0]} of {shard[1]}',
     }
+    files = source_files.look_at(_files_of(task, cfg.split))
+    if files:  # others the digests of chunks tell, while there are any
+      self.identity['files'] = source_files.fingerprint(files)
 
   def examples(self) -> Iterator[Example]:
     """Yields all examples, in order."""
@@ -235,6 +239,14 @@ class TaskSource:
     )
     with pipelines.failures_told():
       yield from dataset.as_numpy_iterator()
+
+
+def _files_of(task: Any, split: str) -> list[str]:
+  """The files of a task that is read live, as far as its source knows them."""
+  try:
+    return list(task.source.list_shards(split))
+  except Exception:  # noqa: BLE001 -- other people's; then nothing is known
+    return []
 
 
 def open_sources(

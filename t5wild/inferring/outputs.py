@@ -279,9 +279,11 @@ class Output:
     """Joins the chunks and marks the output complete; process 0 only.
 
     Raises:
+      BadOutputError: Chunks are there that these inputs have not.
       NotWrittenError: In vain, or chunks have gone.
     """
     self._check_all_there()
+    self._check_no_others()
     with self._told(self._final):
       if self._merge_fn is not None:
         self._merge_fn(
@@ -308,6 +310,16 @@ class Output:
           f'{len(gone)} of {self._num_chunks} chunks of {self._final} have '
           f'gone from {self._tmp} ({gone[:5]}): expected all of them. Leave '
           'that folder alone, and run the same command again.'
+      )
+
+  def _check_no_others(self) -> None:
+    others = sorted(n for n in self._digests if n >= self._num_chunks)
+    if others:
+      raise BadOutputError(
+          f'{self._tmp} holds chunks {others[:5]} of {self._final}, and the '
+          f'inputs make {self._num_chunks}: they have become fewer since those '
+          'were written. Expected the same, to go on with it. Restore the '
+          f'inputs, or remove {self._tmp}.'
       )
 
   @contextlib.contextmanager

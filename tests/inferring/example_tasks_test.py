@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of tf.Examples are a task, as T5X's infer recipes make one."""
 
+import os
+import types
+
 import pytest
 
 from t5wild.inferring import example_tasks
+from t5wild.inferring import inputs
 
 seqio = pytest.importorskip('seqio')
 tf = pytest.importorskip('tensorflow')
@@ -45,6 +49,29 @@ def test_a_task_gives_the_texts_of_its_files_in_order(tmp_path):
       ).as_numpy_iterator()
   )
   assert [row['inputs'].tolist() for row in rows] == [[100, 101, 1], [102, 1]]
+
+
+def test_what_is_in_the_files_of_a_task_tells_its_outputs_apart(tmp_path):
+  def identity():
+    task = types.SimpleNamespace(
+        name='t',
+        source=types.SimpleNamespace(list_shards=lambda split: [str(file)]),
+        output_features=_features('inputs', 'targets'),
+    )
+    cfg = types.SimpleNamespace(split='test', seed=0)
+    return inputs.TaskSource(
+        cfg, task, shard=(0, 1), output_feature='targets'
+    ).identity
+
+  file = tmp_path / 'test.txt'
+  file.write_text('one\ntwo\n')
+  first = identity()
+  os.utime(file, (1, 1))  # a copy is the same
+  assert identity() == first
+  file.write_text('one\ntoo\n')
+  assert identity() != first
+  file = tmp_path / 'of_a_bucket_or_made_up'
+  assert 'files' not in identity()
 
 
 def test_the_same_arguments_name_the_same_task(tmp_path):

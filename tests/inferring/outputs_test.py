@@ -3,6 +3,7 @@
 """Outputs: cut off anywhere, gone on with, never mixed."""
 
 import pathlib
+import sys
 
 import pytest
 
@@ -90,6 +91,15 @@ def test_inputs_that_changed_in_between_are_refused(tmp_path):
     _run(tmp_path, kill_at=2)
   with pytest.raises(outputs.BadOutputError, match='inputs have changed'):
     _run(tmp_path, digest='other')
+
+
+def test_inputs_that_became_fewer_in_between_are_refused(tmp_path, monkeypatch):
+  with pytest.raises(_Killed):
+    _run(tmp_path, kill_at=3)  # two chunks are written
+  monkeypatch.setattr(sys.modules[__name__], 'CHUNKS', CHUNKS[:1])
+  with pytest.raises(outputs.BadOutputError, match=r'chunks \[1\].* fewer'):
+    _run(tmp_path)
+  assert not (tmp_path / 'out').exists()
 
 
 def test_two_outputs_of_one_folder_do_not_touch_each_other(tmp_path):
