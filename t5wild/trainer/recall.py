@@ -22,6 +22,7 @@ COLLECTIONS = {
     actions_lib.ActionMode.TRAIN_EVAL: 'training_eval',
     actions_lib.ActionMode.INFER_EVAL: 'inference_eval',
 }
+_TRAINED = 'train/loss'
 _EVALUATED = tuple(f'{name}/' for name in COLLECTIONS.values())
 
 
@@ -45,8 +46,15 @@ class Past:
     names = frozenset(names)
     kept = []
     self._evaluated: dict[str, float] = {}
+    trained = 0
     for record in records:
-      if record.host or record.step > last_step:
+      if record.host:
+        continue
+      if record.name == _TRAINED:
+        if record.step < trained:  # what was evaluated was another state
+          self._evaluated.clear()
+        trained = record.step
+      if record.step > last_step:
         continue
       if record.name in names:
         kept.append(record)

@@ -91,6 +91,19 @@ def test_an_evaluation_of_the_last_step_is_known_by_its_metrics():
   assert past.evaluation == {'training_eval/songs/loss': 1.0}
 
 
+def test_an_evaluation_of_a_state_that_was_trained_anew_is_of_another_one():
+  evaluated = _record(60, 1.0, 'training_eval/songs/loss')
+  written = [_record(step, 1.0, 'train/loss') for step in (50, 60)]
+  again = [_record(step, 2.0, 'train/loss') for step in (55, 60)]
+
+  def evaluation(records):
+    return recall.Past(records, last_step=60, names=()).evaluation
+
+  assert evaluation([*written, evaluated]) == {evaluated.name: 1.0}
+  assert evaluation([*written, evaluated, *again]) == {}
+  assert evaluation([*written, *again, evaluated]) == {evaluated.name: 1.0}
+
+
 def test_without_a_file_the_memory_begins_anew(tmp_path):
   path = tmp_path / 'metrics.jsonl'
   past = recall.Past.read(str(path), last_step=4, names=['train/loss'])
