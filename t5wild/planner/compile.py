@@ -42,12 +42,14 @@ class Request:
     topology: for which machine.
     programs: of `for_topology.PROGRAMS`.
     timeout_seconds: after which the compiler is ended; None waits.
+    timeout_flag: by which the user says so.
   """
 
   arguments: Sequence[str]
   topology: topologies.Topology
   programs: Sequence[str] = ('train',)
   timeout_seconds: float | None = None
+  timeout_flag: str = 'compile_timeout_seconds'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -158,7 +160,7 @@ def _run(
           f'The compiler for {request.topology.name} was ended after '
           f'{request.timeout_seconds:.0f} s.\n'
           'Expected it to be done by then.\n'
-          'Raise --compile_timeout_seconds, set scan_layers = True, or choose '
+          f'Raise --{request.timeout_flag}, set scan_layers = True, or choose '
           'a smaller topology.'
       ) from None
   if code == exit_codes.DONE.code:

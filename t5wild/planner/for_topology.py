@@ -12,6 +12,7 @@ from t5wild import command_line
 from t5wild import exit_codes
 from t5wild.planner import compile as compile_lib
 from t5wild.planner import environment
+from t5wild.planner import flag_values
 from t5wild.planner import report
 from t5wild.planner import topologies
 
@@ -77,6 +78,10 @@ def check_flags() -> None:
         f'--programs={",".join(values.programs)} names {unknown}.\nExpected '
         f'one or more of {PROGRAMS}.\nWrite for example --programs=train,eval.'
     )
+  flag_values.check_above_zero(
+      'compile_timeout_seconds', values.compile_timeout_seconds, example='600'
+  )
+  flag_values.check_folder('output_dir', values.output_dir)
   if not values.gin_file:
     raise ValueError(
         '--gin_file is missing: expected a recipe, at least. Give one of '
@@ -107,10 +112,24 @@ def compile_and_tell(arguments: Sequence[str]) -> int:
     return exit_codes.FAILED.code
   verdicts = report.judge(compiled, topology)
   print(report.text(compiled, verdicts, topology))  # noqa: T201 -- the product
-  folder = values.output_dir or pathlib.Path(
-      compiled.recipe['model_dir'] or '.', 'precompile'
-  )
-  paths = report.write(pathlib.Path(folder), compiled, verdicts, topology)
+  folder = _folder(values.output_dir, compiled.recipe['model_dir'])
+  try:
+    paths = report.write(folder, compiled, verdicts, topology)
+  except OSError as error:
+    print(  # noqa: T201 -- the product
+        f'\nThe files cannot be written to {folder}: {error}.\nExpected a '
+        'folder that may be written.\nGive another one by --output_dir.',
+        file=sys.stderr,
+    )
+    return exit_codes.DISK_FULL.code
   print(f'\nwritten: {", ".join(map(str, paths))}')  # noqa: T201 -- the product
   fits = all(verdict.fits for verdict in verdicts)
   return (exit_codes.DONE if fits else exit_codes.DOES_NOT_FIT).code
+
+
+def _folder(output_dir: str | None, model_dir: str | None) -> pathlib.Path:
+  """Where files go; a bucket need not be reached from where one plans."""
+  if output_dir:
+    return pathlib.Path(output_dir)
+  is_local = model_dir and '://' not in model_dir
+  return pathlib.Path(model_dir if is_local else '.', 'precompile')

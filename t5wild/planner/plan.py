@@ -15,6 +15,7 @@ from t5wild import command_line
 from t5wild import exit_codes
 from t5wild.planner import compile as compile_lib
 from t5wild.planner import environment
+from t5wild.planner import flag_values
 from t5wild.planner import search
 from t5wild.planner import timing
 from t5wild.planner import topologies
@@ -101,6 +102,13 @@ def _check_flags() -> None:
         f'--confirm={values.confirm}: expected how many to compile, at least '
         '0. Give --confirm=2.'
     )
+  flag_values.check_above_zero(
+      'price_per_device_hour', values.price_per_device_hour, example='2.5'
+  )
+  flag_values.check_above_zero(
+      'confirm_timeout_seconds', values.confirm_timeout_seconds, example='1200'
+  )
+  flag_values.check_file('plan_gin', values.plan_gin)
   known = search.precisions_on(topology.chip)
   for precision in values.dtypes or ():
     if precision not in known:
@@ -258,6 +266,7 @@ def _confirm(
           arguments=[*arguments, f'--gin_file={file}'],
           topology=topology,
           timeout_seconds=values.confirm_timeout_seconds,
+          timeout_flag='confirm_timeout_seconds',
       )
       confirmed[index] = _compiled(request)
     peak = confirmed[index].peak_bytes

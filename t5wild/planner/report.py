@@ -258,11 +258,19 @@ def write(
     verdicts: Sequence[Verdict],
     topology: topologies.Topology,
 ) -> list[pathlib.Path]:
-  """Writes NAME.json, NAME.png and the programs' texts; returns their paths."""
+  """Writes NAME.json, NAME.png and the programs' texts; returns their paths.
+
+  What an earlier compilation for that machine left there is gone before; the
+  JSON file is whole whenever it is there.
+  """
   folder.mkdir(parents=True, exist_ok=True)
   stem = folder / topology.file_stem
   paths = [stem.with_name(f'{stem.name}.json')]
-  paths[0].write_text(json.dumps({
+  picture = stem.with_name(f'{stem.name}.png')
+  for old in (*paths, picture, *folder.glob(f'{stem.name}-[a-z]*.hlo.txt')):
+    old.unlink(missing_ok=True)
+  partial = stem.with_name(f'{stem.name}.partial')
+  partial.write_text(json.dumps({
       'topology': topology.name,
       'chip': topology.chip.name if topology.chip else 'CPU',
       'num_devices': topology.num_devices,
@@ -283,8 +291,9 @@ def write(
     paths.append(stem.with_name(f'{stem.name}-{program}.hlo.txt'))
     paths[-1].write_text(program_text)
   if any(verdict.bytes for verdict in verdicts):
-    paths.append(stem.with_name(f'{stem.name}.png'))
-    _draw(paths[-1], verdicts, title=topology.name)
+    paths.append(picture)
+    _draw(picture, verdicts, title=topology.name)
+  partial.replace(paths[0])
   return paths
 
 

@@ -79,6 +79,14 @@ def test_a_compiler_ends_when_nobody_waits_for_it():
         (['--topology=cpu:4'], '--gin_file is missing'),
         (['--topology=cpu:4', '--programs=fly', *_TINY], "['fly']"),
         (['--programs=eval', *_TINY], 'without --topology'),
+        (
+            ['--topology=cpu:4', '--compile_timeout_seconds=-5', *_TINY],
+            '--compile_timeout_seconds=-5.\nExpected a number above 0',
+        ),
+        (
+            ['--topology=cpu:4', '--output_dir=/dev/null/x', *_TINY],
+            '--output_dir=/dev/null/x cannot be written',
+        ),
     ],
 )
 def test_flags_that_do_not_go_together_are_refused(flags, told, capsys):

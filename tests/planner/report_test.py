@@ -95,6 +95,17 @@ def test_predicted_memory_is_within_25_percent_with_fused_attention_10(name):
   assert predicted == pytest.approx(found, rel=share)
 
 
+def test_a_second_compilation_leaves_nothing_of_the_first(tmp_path):
+  topology = topologies.parse('v5e:4x4')
+  others = ('v5e-4x4-2.json', 'v5e-4x4-2-eval.hlo.txt')
+  for name in ('v5e-4x4-eval.hlo.txt', 'v5e-4x4.png', *others):
+    (tmp_path / name).touch()
+  paths = report.write(tmp_path, _compiled(_XXL), [], topology)
+  assert [path.name for path in paths] == ['v5e-4x4.json']
+  left = {path.name for path in tmp_path.iterdir()}
+  assert left == {'v5e-4x4.json', *others}
+
+
 def test_files_hold_the_verdict_and_a_picture(tmp_path):
   compiled, topology = _compiled(_XXL), topologies.parse('h100:32x8')
   verdicts = report.judge(compiled, topology)
