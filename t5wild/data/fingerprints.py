@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What identifies a vocabulary, a task or a file: short, shown to users."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 import functools
 import hashlib
 import json
 import os
+import sys
+import types
 from typing import Any
 
 from t5wild import vocabulary_files
@@ -14,6 +16,8 @@ from t5wild.data import vocabularies
 
 _LENGTH = 16  # hex digits that are kept of a SHA-256
 _CHUNK_BYTES = 1 << 20
+# Code that has versions of its own, and that nobody edits between two starts.
+_OF_LIBRARIES = ('seqio.', 't5.', 't5wild.', 'tensorflow', 'functools')
 
 
 def of_value(value: Any) -> str:
@@ -110,6 +114,49 @@ class StoredVocabulary:
 
 def describe_preprocessor(preprocessor: Callable[..., Any]) -> str:
   """Its module and name, with arguments that functools.partial filled in."""
+  inner, given = _unwrapped(preprocessor)
+  name = getattr(inner, '__qualname__', type(inner).__qualname__)
+  arguments = ', '.join(
+      f'{key}={_plain(value)}' for key, value in sorted(given.items())
+  )
+  return f'{inner.__module__}.{name}({arguments})'
+
+
+def code_of(preprocessors: Iterable[Callable[..., Any]]) -> dict[str, str]:
+  """Hash of the compiled code of each that is of the user's own, by its name.
+
+  Another version of Python compiles otherwise, and is in the hash. What a
+  function calls is not.
+  """
+  found = {}
+  for preprocessor in preprocessors:
+    inner, _ = _unwrapped(preprocessor)
+    code = getattr(inner, '__code__', None)
+    if code is not None and not inner.__module__.startswith(_OF_LIBRARIES):
+      told = hashlib.sha256(repr(sys.version_info[:2]).encode())
+      for part in _parts_of(code):
+        told.update(repr(part).encode() + b'\0')
+      found[describe_preprocessor(preprocessor)] = told.hexdigest()[:16]
+  return found
+
+
+def _parts_of(code: types.CodeType) -> Iterator[Any]:
+  """What it does, without names of files and numbers of lines."""
+  yield code.co_code
+  yield code.co_names
+  for constant in code.co_consts:
+    if isinstance(constant, types.CodeType):
+      yield from _parts_of(constant)
+    elif isinstance(constant, frozenset):  # in no order that is kept
+      yield sorted(map(repr, constant))
+    else:
+      yield constant
+
+
+def _unwrapped(
+    preprocessor: Callable[..., Any],
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+  """The function itself, and arguments that functools.partial filled in."""
   given: dict[str, Any] = {}
   inner = preprocessor
   while True:
@@ -119,12 +166,7 @@ def describe_preprocessor(preprocessor: Callable[..., Any]) -> str:
     elif hasattr(inner, '__wrapped__'):
       inner = inner.__wrapped__
     else:
-      break
-  name = getattr(inner, '__qualname__', type(inner).__qualname__)
-  arguments = ', '.join(
-      f'{key}={_plain(value)}' for key, value in sorted(given.items())
-  )
-  return f'{inner.__module__}.{name}({arguments})'
+      return inner, given
 
 
 def _plain(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from t5wild.data import fingerprints
 from t5wild.data import pipelines
 from t5wild.data import places
 from t5wild.data import record_cache
@@ -21,6 +22,7 @@ from t5wild.data import source_files
 
 SOURCE = 'source.json'
 _DESCRIPTION = 'task_description'  # in a plan
+_CODE = 'code'  # likewise
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,8 +63,8 @@ class SplitJob:
     """Makes the folder, and writes down what will be in it.
 
     Raises:
-      ValueError: the folder holds another cache, or one of the source as it
-        was before a change.
+      ValueError: the folder holds another cache, or one of the source or the
+        code as it was before a change.
     """
     places.make_folder(self.plan.folder)
     # The source first: a plan without it would be one of any source.
@@ -71,7 +73,10 @@ class SplitJob:
           self._source_file, json.dumps(dict(self.source_state), indent=0)
       )
       # What the fingerprint is of, too, to tell what another one differs in.
-      words = {_DESCRIPTION: list(self.manifest.task_description)}
+      words = {
+          _DESCRIPTION: list(self.manifest.task_description),
+          _CODE: self._code(),
+      }
       shard_writer.write_text(
           self._plan_file, json.dumps({**self._description(), **words})
       )
@@ -97,8 +102,28 @@ class SplitJob:
           + 'Expected the same. Give another --out, delete that folder, or run '
           'it with the task and options that it was begun with.'
       )
-    if places.exists(self._source_file):  # older caches have none
+    self._refuse_other_code(found.get(_CODE, {}))  # older caches have none
+    if places.exists(self._source_file):
       self._refuse_changes(self._begun_with(), self.source_state)
+
+  def _code(self) -> dict[str, str]:
+    return fingerprints.code_of(getattr(self.pipeline, 'preprocessors', ()))
+
+  def _refuse_other_code(self, before: Mapping[str, str]) -> None:
+    changed = [
+        f'  {name}: there {before[name]}, now {now}'
+        for name, now in self._code().items()
+        if before.get(name, now) != now
+    ]
+    if changed:
+      raise ValueError(
+          f'the code of {self.manifest.task} has changed since its caching in '
+          f'{self.plan.folder} was begun (hashes of functions):\n'
+          + '\n'.join(changed)
+          + '\nExpected the same code and Python, or rows would be of both. '
+          'Delete that folder and run the command again, give another --out, '
+          'or put the code back as it was.'
+      )
 
   def _begun_with(self) -> source_files.State:
     """The source's files as they were when the cache was begun."""

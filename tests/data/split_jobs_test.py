@@ -5,6 +5,8 @@
 Without seqio: the documents are given.
 """
 
+import dataclasses
+import functools
 import os
 import pathlib
 import signal
@@ -166,6 +168,31 @@ def test_a_source_that_changed_while_caching_is_refused_and_named(
   text.write_text('hello')
   os.utime(text, (1, 1))
   assert _write(_job(tmp_path / 'cache', source=[text])).num_records
+
+
+def _preprocessor(body):
+  made = {'__name__': 'mine'}
+  exec(f'def clean(x, upper=False):\n  return {body}', made)
+  return made['clean']
+
+
+def test_code_that_was_edited_while_caching_is_refused_and_named(tmp_path):
+  def job(body):
+    steps = (functools.partial(_preprocessor(body), upper=True),)
+    return dataclasses.replace(
+        _job(tmp_path), pipeline=types.SimpleNamespace(preprocessors=steps)
+    )
+
+  job('[i + 1 for i in x]').start()
+  job('[i + 1 for i in x]  # as it was').start()
+  for other in ('[i + 2 for i in x]', '[i - 1 for i in x]', 'sorted(x)'):
+    with pytest.raises(ValueError, match=r'mine.clean\(upper=True\): there'):
+      job(other).start()
+
+
+def test_code_of_libraries_is_their_own_affair():
+  steps = [functools.partial(shard_writer.write_text), len]
+  assert fingerprints.code_of(steps) == {}
 
 
 def test_only_files_of_this_machine_are_looked_at(tmp_path):
