@@ -77,6 +77,7 @@ class Conversion:
         report(sentence)
     checkpoint = load.find_checkpoint(self.source, self.step)
     stored = formats.read_structure(checkpoint, trust_paths=self.trust_paths)
+    load.check_whole(checkpoint)
     if self.weights_only:
       stored = {
           key: leaf

@@ -3,15 +3,21 @@
 """A checkpoint as nested numpy arrays, without any model; T5X's functions."""
 
 from collections.abc import Callable, Mapping, Sequence
+import contextlib
 import os
 from typing import Any
 
+from absl import logging
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from t5wild.checkpoint_files import array_hashes
+from t5wild.checkpoint_files import file_hashes
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoint_files import stored_arrays
 from t5wild.checkpoints import formats
+from t5wild.checkpoints import integrity
 from t5wild.checkpoints import stored as stored_lib
 from t5wild.checkpoints import transforms
 
@@ -84,8 +90,41 @@ def load_t5x_checkpoint(  # T5X's signature, and one more
   formats.check_complete(flat.values(), checkpoint)
   flat = cast_parameters(flat, restore_dtype)
   if not lazy_parameters:
+    check_whole(checkpoint)
     flat = {key: np.asarray(leaf) for key, leaf in flat.items()}
   return transforms.unflatten(flat)
+
+
+def check_whole(checkpoint: str) -> None:
+  """Refuses a checkpoint that is not what was saved; one of others is told.
+
+  By the checksums of its files, else (in a bucket) by those of its arrays. Who
+  writes its numbers elsewhere would give them new ones.
+
+  Raises:
+    steps.NotACheckpointError: It is damaged.
+  """
+  damages = None
+  if os.path.isdir(checkpoint):
+    with contextlib.suppress(file_hashes.NoHashesError):
+      damages = [
+          str(each)
+          for each in file_hashes.verify(checkpoint).damages
+          if each.file.startswith(f'{steps.STATE_ITEM}/')
+      ]
+  if damages is None and array_hashes.has_any(checkpoint):
+    damages = [
+        f'array {key} {what}' for key, what in stored_arrays.damages(checkpoint)
+    ]
+  if damages is None:
+    logging.warning(
+        '%s has no checksums, as those of T5X and of other programs: its '
+        'numbers are taken as they are', checkpoint,
+    )  # fmt: skip
+  elif damages:
+    raise steps.NotACheckpointError(
+        integrity.explain(checkpoint, 'what is there was not saved', damages)
+    )
 
 
 def cast_parameters(flat: Mapping[str, Any], dtype: Any) -> dict[str, Any]:

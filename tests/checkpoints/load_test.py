@@ -11,6 +11,7 @@ import pytest
 
 from t5wild import checkpoints
 from t5wild.checkpoint_files import steps
+from t5wild.checkpoints import conversion
 from t5wild.checkpoints import load
 from t5wild.checkpoints import manager as manager_lib
 from tests.checkpoints import checkpoint_states as states
@@ -103,3 +104,26 @@ def test_transformations_are_called_in_order_unless_nothing_is_renamed(run):
   )
   loaded = load.load_t5x_checkpoint(run, 7, fns, remap=False)
   assert 'encoder' in loaded['target']
+
+
+@pytest.mark.parametrize('has_file_hashes', [True, False])
+def test_damaged_numbers_are_refused_and_not_written_elsewhere(
+    run, tmp_path, has_file_hashes
+):
+  checkpoint = run / 'checkpoint_8'
+  (run / 'checkpoint_8' / 'commit_success.txt').unlink()  # no number of it
+  load.load_t5x_checkpoint(checkpoint)
+  files = (path for path in checkpoint.rglob('d/*') if path.is_file())
+  largest = max(files, key=lambda path: path.stat().st_size)
+  content = bytearray(largest.read_bytes())
+  content[len(content) // 2] ^= 1
+  largest.write_bytes(content)
+  if not has_file_hashes:
+    for path in (checkpoint / 'integrity').glob('files.*'):
+      path.unlink()
+  with pytest.raises(steps.NotACheckpointError, match='is damaged'):
+    load.load_t5x_checkpoint(checkpoint)
+  target = tmp_path / 'elsewhere'
+  with pytest.raises(steps.NotACheckpointError, match='is damaged'):
+    conversion.Conversion(source=str(checkpoint), target=str(target)).run()
+  assert not target.exists()
