@@ -43,5 +43,5 @@ def devices_of(topology: topologies.Topology) -> list[Any]:
     raise topologies.TopologyError(
         f'The compiler refuses the topology {topology.name!r}: {error}\n'
         'Expected a machine that can be rented.\n'
-        'Choose other sizes.'
-    ) from error
+        f'Write for example {topologies.example_of(topology.kind)}.'
+    ) from None  # the compiler's words are told

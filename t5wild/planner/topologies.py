@@ -130,12 +130,14 @@ def _hosts(text: str, kind: str, shape: tuple[int, ...]) -> tuple[int, ...]:
       return (count // GPUS_PER_HOST, GPUS_PER_HOST)
   if len(shape) == 2:
     return shape
+  count = math.prod(shape)
+  each = max(n for n in range(1, GPUS_PER_HOST + 1) if count % n == 0)
   raise TopologyError(
       f'The topology {text!r} is no number of hosts of equal GPUs.\n'
       f'Expected {kind}:HOSTSxGPUS, or a number of GPUs that is at most '
       f'{GPUS_PER_HOST} or a multiple of it.\n'
-      f'Write for example {kind}:{max(1, shape[0] // GPUS_PER_HOST)}x'
-      f'{GPUS_PER_HOST}.'
+      f'Write {kind}:{count // each}x{each} for as many, or for example '
+      f'{kind}:{-(-count // GPUS_PER_HOST)}x{GPUS_PER_HOST}.'
   )
 
 
@@ -145,13 +147,20 @@ def _torus(text: str, kind: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return _TORUS_OF_COUNT[dimensions][shape[0]]
   if len(shape) == dimensions:
     return shape
-  known = ['x'.join(map(str, s)) for s in _TORUS_OF_COUNT[dimensions].values()]
   raise TopologyError(
       f'The topology {text!r} is no slice of {kind}.\n'
       f'Expected {dimensions} sizes, or a number of chips out of '
       f'{sorted(_TORUS_OF_COUNT[dimensions])}.\n'
-      f'Write {kind}: and one of {", ".join(known)}.'
+      f'Write {example_of(kind)}.'
   )
+
+
+def example_of(kind: str) -> str:
+  """Sizes of a kind of GPU or TPU that can be rented, for a message."""
+  if kind not in _TORUS_DIMENSIONS:
+    return f'{kind}:1x{GPUS_PER_HOST}, or more hosts of {GPUS_PER_HOST}'
+  known = _TORUS_OF_COUNT[_TORUS_DIMENSIONS[kind]].values()
+  return f'{kind}: and one of {", ".join("x".join(map(str, s)) for s in known)}'
 
 
 def _count(text: str, kind: str, shape: tuple[int, ...]) -> tuple[int, ...]:

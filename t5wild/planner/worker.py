@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import threading
 import time
@@ -52,11 +53,11 @@ _UNITS = {'K': 2**10, 'M': 2**20, 'G': 2**30}
 def main(argv: Sequence[str]) -> int:
   """Does the job of a file; returns one of `exit_codes`."""
   job = json.loads(pathlib.Path(argv[1]).read_text())
-  threading.Thread(
-      target=end_with, args=(job['parent'],), daemon=True
-  ).start()
   topology = topologies.parse(job['topology'])
   out = pathlib.Path(job['out'])
+  threading.Thread(
+      target=end_with, args=(job['parent'], out), daemon=True
+  ).start()
   try:
     recipe = _read_recipe(job['arguments'])
     if 'plan_for' in job:
@@ -82,17 +83,19 @@ def main(argv: Sequence[str]) -> int:
 
 def end_with(
     parent: int,
+    out: pathlib.Path,
     *,
     period_seconds: float = 2.0,
     end: Callable[[int], Any] = os._exit,
 ) -> None:
   """Ends this process once its parent is gone, however that ended.
 
-  A compiler goes on for minutes, and nobody would read what it finds. Called in
-  a thread: XLA compiles without Python's lock.
+  A compiler goes on for minutes, and nobody would read what it finds, nor take
+  the folder away. Called in a thread: XLA compiles without Python's lock.
   """
   while os.getppid() == parent:
     time.sleep(period_seconds)
+  shutil.rmtree(out, ignore_errors=True)
   end(exit_codes.FAILED.code)
 
 

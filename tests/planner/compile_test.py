@@ -66,10 +66,15 @@ def test_a_refusal_comes_without_the_log(monkeypatch, tmp_path):
   assert str(error.value) == 'Bad batch.\nExpected 8.'
 
 
-def test_a_compiler_ends_when_nobody_waits_for_it():
-  ended = []
-  worker.end_with(os.getppid() + 1, period_seconds=60.0, end=ended.append)
+def test_a_compiler_ends_when_nobody_waits_for_it(tmp_path):
+  ended, out = [], tmp_path / 'out'
+  out.mkdir()
+  (out / 'log.txt').touch()
+  worker.end_with(
+      os.getppid() + 1, out, period_seconds=60.0, end=ended.append
+  )
   assert ended == [exit_codes.FAILED.code]
+  assert not out.exists()
 
 
 @pytest.mark.parametrize(

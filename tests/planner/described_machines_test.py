@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of machines, what their compilers need, and what is refused."""
 
+import jax
 import pytest
 
+from t5wild import command_line
+from t5wild.planner import described
 from t5wild.planner import environment
 from t5wild.planner import gpu_facts
 from t5wild.planner import topologies
@@ -38,6 +41,7 @@ def test_a_name_says_devices_and_fast_domain(text, shape, devices, fast):
         ('h100', 'how many devices'),
         ('h100:0x8', 'at least 1'),
         ('h100:12', 'a multiple of it'),
+        ('h100:12', 'h100:2x6 for as many, or for example h100:2x8'),
         ('h100:2x2x2', 'HOSTSxGPUS'),
         ('v5e:3', 'v5e: and one of 2x2'),
         ('v5p:4x4', '3 sizes'),
@@ -70,6 +74,19 @@ def test_every_kind_of_accelerator_has_its_row_and_its_facts(kind):
         topology.chip.memory_bytes_per_second, rel=0.01
     )
     assert f'core_count: {facts.multiprocessors}\n' in facts.target_config()
+
+
+def test_a_machine_that_a_compiler_refuses_is_no_traceback(monkeypatch):
+  def refuse(**described):
+    raise jax.errors.JaxRuntimeError(f'{described} is not divisible by 2x2x1')
+
+  monkeypatch.setattr(described.jax_topologies, 'get_topology_desc', refuse)
+  with pytest.raises(topologies.TopologyError) as error:
+    described.devices_of(topologies.parse('v5e:3x17'))
+  told = command_line.complaint(error.value)
+  assert 'Traceback' not in told
+  assert "'v5e:3x17'" in told and 'is not divisible' in told
+  assert 'Write for example v5e: and one of 2x2' in told
 
 
 def test_a_missing_plugin_is_answered_with_the_pip_line(monkeypatch):
