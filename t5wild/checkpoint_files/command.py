@@ -272,12 +272,27 @@ def _refuse_other_target(path: str, target: str) -> None:
 def _diff(arguments: argparse.Namespace) -> int:
   one = _chosen(arguments.path, None)[-1]
   other = _chosen(arguments.other, None)[-1]
+  # Arrays are compared by the hashes of their saves: these must be true.
+  damaged = [each for each in (one, other) if _has_damaged_files(each)]
+  if damaged:
+    _say(f'not compared: {damaged} damaged, expected whole ones: take copies')
+    return exit_codes.FAILED.code
   lines = list(_differences(one, other))
   _say(f'{one}\n{other}')
   for line in lines:
     _say(f'  {line}')
   _say(f'{len(lines)} arrays differ' if lines else 'all have the same bits')
   return exit_codes.FAILED.code if lines else exit_codes.DONE.code
+
+
+def _has_damaged_files(checkpoint: str) -> bool:
+  try:
+    damages = file_hashes.verify(checkpoint).damages
+  except file_hashes.NoHashesError:
+    return False
+  for damage in damages:
+    _say(f'{checkpoint}: {damage}')
+  return bool(damages)
 
 
 def _differences(one: str, other: str) -> Iterator[str]:

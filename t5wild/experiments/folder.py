@@ -7,9 +7,11 @@
   FOLDER/runs/NAME/log.txt   what it printed
   FOLDER/runs/NAME/run.lock  taken, by the kernel, while the run lives
   FOLDER/runs/NAME/end.json  how it ended; absent while it runs or if killed
+  FOLDER/runs/NAME/reached.json  most steps that it was done with
 
-Only `end.json` with exit code 0 makes a run count as done, and it is written
-after the process was seen to end so.
+Only exit code 0 makes a run count as done, and it is written down after the
+process was seen to end so. A run that was done with some steps stays so while
+more are made, and when it is killed in them.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ class RunFolder:
     self.log = self.run_dir.join('log.txt')
     self._lock = self.run_dir.join('run.lock')
     self._end = self.run_dir.join('end.json')
+    self._reached_file = self.run_dir.join('reached.json')
 
   def end(self) -> End | None:
     """How it ended; None = it did not, or nobody saw it."""
@@ -73,6 +76,9 @@ class RunFolder:
 
   def write_end(self, end: End) -> None:
     """Writes down how it ended."""
+    is_done = end.code == exit_codes.DONE.code
+    if is_done and end.steps is not None and end.steps > self._reached():
+      write_json(self._reached_file, {'steps': end.steps})
     write_json(self._end, dataclasses.asdict(end))
 
   def forget_end(self) -> None:
@@ -82,12 +88,21 @@ class RunFolder:
 
   def is_done(self, steps: int | None) -> bool:
     """Whether it has reached a number of steps, or the recipe's."""
+    if steps is not None and self._reached() >= steps:
+      return True
     end = self.end()
     if end is None or end.code != exit_codes.DONE.code:
       return False
     if steps is None or end.steps is None:
       return steps == end.steps
     return end.steps >= steps
+
+  def _reached(self) -> int:
+    try:
+      with open(self._reached_file, encoding='utf-8') as file:
+        return int(json.load(file)['steps'])
+    except (FileNotFoundError, ValueError, TypeError, LookupError):
+      return -1
 
   def status(self, steps: int | None = None) -> str:
     """One of `STATUSES`."""

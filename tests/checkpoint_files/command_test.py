@@ -265,6 +265,15 @@ def test_mirror_copies_what_is_good_and_leaves_what_is_there(
   assert 'is a whole copy already' in again
 
 
+def test_diff_calls_no_damaged_checkpoint_the_same(run, say, tmp_path):
+  shutil.copytree(run, tmp_path / 'copy')
+  _flip_a_number(tmp_path / 'copy' / 'checkpoint_2')
+  code, text = say(
+      'diff', run / 'checkpoint_2', tmp_path / 'copy' / 'checkpoint_2'
+  )
+  assert (code, 'not compared' in text, 'same bits' in text) == (1, True, False)
+
+
 def test_diff_says_which_arrays_differ_and_by_how_much(run, say):
   one, other = run / 'checkpoint_1', run / 'checkpoint_2'
   code, text = say('diff', one, one)

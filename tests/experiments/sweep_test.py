@@ -209,6 +209,17 @@ def test_halving_lets_the_best_go_on_and_a_second_start_repeats_nothing(
   assert ranked[0].value == 1 + 1 / 40
   _train(sweep, tmp_path / 'a')
   assert _starts(folder, sweep) == [1, 1, 3, 2, 1]
+  # Killed in its last rung, the best is still done with those before it.
+  best = folder.run(ranked[0].point)
+  best.forget_end()
+  _train(sweep, tmp_path / 'a')
+  assert _starts(folder, sweep) == [1, 1, 3, 2, 1]
+  os.remove(best.run_dir.join('reached.json'))
+  best.write_end(folder_lib.End(code=0, steps=20, seconds=1.0))
+  best.forget_end()
+  _, now = _train(sweep, tmp_path / 'a')
+  assert _starts(folder, sweep) == [1, 1, 4, 2, 1]
+  assert results_lib.ranked(now.results, sweep.measure)[0].value == 1 + 1 / 40
 
 
 def test_an_unknown_metric_stops_the_sweep_with_those_there_are(tmp_path):
