@@ -11,6 +11,7 @@ from t5wild import training_end
 from t5wild import training_place
 from t5wild import training_plan
 from t5wild.data import documents
+from t5wild.data import reader_protocol
 from t5wild.data import shard_files
 from t5wild.partitioning import compile_errors
 from t5wild.partitioning import distributed
@@ -27,6 +28,7 @@ FOR_THE_USER = (
     agreement.DisagreementError,
     compile_errors.CudnnError,
     documents.CorruptTextError,
+    reader_protocol.OtherDataError,
     shard_files.BadCacheError,
     training_plan.BadPlanError,
 )

@@ -19,9 +19,11 @@ import numpy as np
 
 from t5wild.data import pipelines
 from t5wild.data import reader_protocol
+from t5wild.partitioning import distributed
 
 # A snapshot holds the shuffle buffers; beyond this size it is not worth it.
 _MAX_SNAPSHOT_BYTES = 256 << 20
+_MEET_SECONDS = 300  # between the first and the last to have a first batch
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Share:
@@ -73,6 +75,7 @@ class LiveReader:
     self._snapshot_period = snapshot_period
     self._on_changed_data = on_changed_data
     self._lock = threading.Lock()
+    self._has_met = False
     self._iterator: pipelines.PipelineIterator | None = None
     self._start()
     self.element_spec = self._local_spec()
@@ -134,6 +137,11 @@ class LiveReader:
     with self._lock:
       self._snapshot_if_due()
       batch = self._read()
+      checksum = self._checksum
+    if not self._has_met:
+      self._has_met = True
+      if self._share.by == 'rows':
+        _check_alike(checksum, source=self._source)
     return self._own_rows(batch)
 
   def close(self) -> None:
@@ -293,6 +301,28 @@ class LiveReader:
         state=state,
         source=self._source,
         on_changed_data=self._on_changed_data,
+    )
+
+
+def _check_alike(checksum: int, *, source: str) -> None:
+  """Compares the first batch, of which each process keeps its rows.
+
+  Raises:
+    reader_protocol.OtherDataError: On all, where one has read another.
+  """
+  if distributed.process_count() == 1:
+    return
+  read = distributed.meet(
+      'first batch of the data', value=checksum, timeout_seconds=_MEET_SECONDS
+  )
+  others = [index for index, one in enumerate(read) if one != read[0]]
+  if others:
+    raise reader_protocol.OtherDataError(
+        f'processes {others} read another first batch of {source} than process '
+        '0: each makes all of it and keeps its own rows, so that examples '
+        'would be trained on twice or never. Expected the same files, code and '
+        'versions on all hosts: read from shared storage, or make the copies '
+        'alike.'
     )
 
 

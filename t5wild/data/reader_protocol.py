@@ -19,6 +19,10 @@ ElementSpec = Mapping[str, tuple[tuple[int, ...], np.dtype]]
 OF_ALL_HOSTS = 'of_all_hosts'
 
 
+class OtherDataError(ValueError):
+  """Processes of one run read different data."""
+
+
 class Reader(Protocol):
   """Batches of this host, in an order that is a function of the config.
 

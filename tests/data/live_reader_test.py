@@ -240,3 +240,30 @@ def test_what_python_raises_in_a_pipeline_comes_as_it_was(make, tf):
 def test_tensorflow_sees_no_accelerator(make, tf):
   make()
   assert tf.config.get_visible_devices('GPU') == []
+
+
+@pytest.mark.parametrize('by', ['rows', 'files'])
+def test_processes_with_other_data_are_told_by_the_first_batch(
+    make, monkeypatch, by
+):
+  met = []
+
+  def meet(name, *, value, timeout_seconds):
+    del timeout_seconds
+    met.append(name)
+    return [value, value, value + 1]
+
+  monkeypatch.setattr(live_reader.distributed, 'process_count', lambda: 3)
+  monkeypatch.setattr(live_reader.distributed, 'meet', meet)
+  reader = make(by=by, shard=(0, 2))
+  if by == 'files':  # which differ by design
+    sums(reader, 2)
+    assert not met
+    return
+  with pytest.raises(reader_protocol.OtherDataError, match=r'processes \[2\]'):
+    next(reader)
+  monkeypatch.setattr(
+      live_reader.distributed, 'meet', lambda *_, value, **__: [value] * 3
+  )
+  reader = make(by=by, shard=(0, 2))
+  sums(reader, 2)
