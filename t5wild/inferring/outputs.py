@@ -130,12 +130,21 @@ class Output:
         found = look()
       except BadOutputError as bad:
         error = str(bad)
-    (found, error), *others = distributed.meet(
-        f'output {self.name}', value=[found, error]
+    told = distributed.meet(
+        f'output {self.name}', value=[found, error, self._settings]
     )
-    del others
+    found, error, settings = told[0]
     if error is not None:
       raise BadOutputError(error)
+    for process, (_, _, other) in enumerate(told):
+      lines = _differences(settings, other)
+      if lines:
+        raise BadOutputError(
+            f'process {process} has other inputs or settings for {self._final} '
+            'than process 0 (there):\n' + '\n'.join(lines) + '\nExpected the '
+            'same on all hosts: read from shared storage, or make the copies '
+            'alike.'
+        )
     self.is_complete, digests = found
     self._digests = {int(chunk): digest for chunk, digest in digests.items()}
 
@@ -209,12 +218,7 @@ class Output:
     return is_complete, digests
 
   def _check_same(self, path: epath.Path) -> None:
-    there = self._read_settings(path)
-    lines = [
-        _both_sides(key, there.get(key), self._settings.get(key))
-        for key in sorted(there.keys() | self._settings.keys())
-        if there.get(key) != self._settings.get(key)
-    ]
+    lines = _differences(self._read_settings(path), self._settings)
     if lines:
       raise BadOutputError(
           f'{self._final} is, or is to be, of other inputs or settings:\n'
@@ -346,6 +350,16 @@ class Output:
     # Other outputs may have chunks there; epath and the system say so.
     with contextlib.suppress(OSError, ValueError):
       self._tmp.rmdir()
+
+
+def _differences(
+    there: Mapping[str, Any], asked: Mapping[str, Any]
+) -> list[str]:
+  return [
+      _both_sides(key, there.get(key), asked.get(key))
+      for key in sorted(there.keys() | asked.keys())
+      if there.get(key) != asked.get(key)
+  ]
 
 
 def _both_sides(name: str, there: Any, asked: Any) -> str:

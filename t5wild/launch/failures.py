@@ -159,7 +159,11 @@ _CRASHES = {
     -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL,
     -signal.SIGFPE,
 }  # fmt: skip
-_TRACEBACK_LINE = re.compile(r'^\s|^$|^\*\*\*|^Traceback|^Extension modules')
+# JAX adds a note of its own to some tracebacks, below a line of dashes.
+_TRACEBACK_LINE = re.compile(
+    r'^\s|^$|^\*\*\*|^Traceback|^Extension modules'
+    r'|^-{5,}$|^For simplicity, JAX has removed its internal frames'
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

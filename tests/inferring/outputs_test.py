@@ -102,6 +102,20 @@ def test_inputs_that_became_fewer_in_between_are_refused(tmp_path, monkeypatch):
   assert not (tmp_path / 'out').exists()
 
 
+def test_a_process_with_other_inputs_is_refused_with_both_sides(
+    tmp_path, monkeypatch
+):
+  def meet(name, *, value):
+    del name
+    other = [None, None, {'mode': 'a', 'inputs': 'those'}]
+    return [value, other]
+
+  monkeypatch.setattr(outputs.distributed, 'meet', meet)
+  with pytest.raises(outputs.BadOutputError, match=r'process 1 has other in'):
+    _run(tmp_path, settings={'mode': 'a', 'inputs': 'these'})
+  assert not list(tmp_path.iterdir())
+
+
 def test_two_outputs_of_one_folder_do_not_touch_each_other(tmp_path):
   first, second = (
       outputs.Output(str(tmp_path), name, tmp_name='tmp', settings={'m': name})

@@ -116,3 +116,13 @@ def test_the_last_words_are_the_error_and_not_the_frames_above_it():
       'ValueError: it was this', '',
   ]  # fmt: skip
   assert failures.classify(1, lines).line == 'ValueError: it was this'
+
+
+def test_the_note_that_jax_adds_is_not_the_last_words():
+  lines = [
+      'RuntimeError: it was this', '--------------------',
+      'For simplicity, JAX has removed its internal frames from the traceback '
+      'of the following exception. Set JAX_TRACEBACK_FILTERING=off to include '
+      'these.',
+  ]  # fmt: skip
+  assert failures.classify(1, lines).line == 'RuntimeError: it was this'
