@@ -183,7 +183,8 @@ def test_with_the_detector_off_nothing_is_sent_back(data, tmp_path):
       spikes__Sensitivity__deviations=1e6,
   )  # fmt: skip
   assert code == 0
-  assert not _events(tmp_path / 'run')
+  # A busy machine makes slow steps, which is no fault of the loss.
+  assert not _events(tmp_path / 'run').keys() - {'vitals/slow_steps'}
 
 
 def test_a_run_with_nothing_healthy_to_go_back_to_says_so(data, tmp_path):
