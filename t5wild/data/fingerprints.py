@@ -136,7 +136,7 @@ def code_of(preprocessors: Iterable[Callable[..., Any]]) -> dict[str, str]:
       told = hashlib.sha256(repr(sys.version_info[:2]).encode())
       for part in _parts_of(code):
         told.update(repr(part).encode() + b'\0')
-      found[describe_preprocessor(preprocessor)] = told.hexdigest()[:16]
+      found[describe_preprocessor(preprocessor)] = told.hexdigest()[:_LENGTH]
   return found
 
 

@@ -12,6 +12,8 @@ import hashlib
 import os
 import re
 
+from t5wild.data import fingerprints
+
 _MOST_NAMED = 5
 _MOST_READ_BYTES = 1 << 30
 # A source may name parts of a file: path[first:last].
@@ -55,11 +57,8 @@ def fingerprint(state: State) -> str:
   is_read = sum(size for size, _ in state.values()) <= _MOST_READ_BYTES
   for path in sorted(state, key=lambda path: (os.path.basename(path), path)):
     told.update(os.path.basename(path).encode() + b'\0')
-    if is_read:
-      with open(path, 'rb') as file:
-        told.update(hashlib.file_digest(file, 'sha256').digest())
-    else:
-      told.update(repr(state[path]).encode())
+    what = fingerprints.of_file(path) if is_read else repr(state[path])
+    told.update(what.encode())
   return f'{in_words(state)}, {told.hexdigest()[:16]}'
 
 
